@@ -49,9 +49,9 @@ _TOKEN = TOKEN
 _NUM_PORTS = 2_500
 _FIRST_PORT = 10_000 + _NUM_PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8)
 _turns = itertools.count(int.from_bytes(os.urandom(2), "big"))
-_SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY = Path("/dev/shm")
 _SCRATCH = "gnnlab-scratch-"
-_GRACE = 5.0  # seconds in which what a process has started may end after it
+GRACE = 5.0  # seconds in which what a process has started may end after it
 
 
 def run_script(
@@ -127,7 +127,7 @@ def free_port() -> int:
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
     """Return a temporary folder in memory where there is one: for tests with very many files."""
-    place = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
+    place = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=place)
 
 
@@ -248,7 +248,7 @@ def _left_over(
     as well, whose files stay for a moment after their processes. By default all of it counts.
     Semaphores count when the nursery has named them; nobody can tell whose the others are.
     """
-    deadline = time.monotonic() + _GRACE
+    deadline = time.monotonic() + GRACE
     suspects: set[str] | None = None
     while True:
         alive = [p.pid for p in _descendants(token)]
@@ -270,9 +270,9 @@ def _counts(name: str, token: str, jobs: Sequence[str] | None) -> bool:
 
 
 def _segments() -> set[str]:
-    if not _SHARED_MEMORY.is_dir():
+    if not SHARED_MEMORY.is_dir():
         return set()
-    return {p.name for p in _SHARED_MEMORY.iterdir() if _is_ours(p)}
+    return {p.name for p in SHARED_MEMORY.iterdir() if _is_ours(p)}
 
 
 def _is_ours(path: Path) -> bool:
@@ -288,8 +288,8 @@ def _orphans(names: set[str]) -> set[str]:
         return names
     # By number: the name of a semaphore is a link to a file that was mapped under another name.
     lines = "".join(_maps(p.pid) for p in psutil.process_iter()).splitlines()
-    mapped = {int(line.split()[4]) for line in lines if f" {_SHARED_MEMORY}/" in line}
-    numbers = {name: _number(_SHARED_MEMORY / name) for name in names}
+    mapped = {int(line.split()[4]) for line in lines if f" {SHARED_MEMORY}/" in line}
+    numbers = {name: _number(SHARED_MEMORY / name) for name in names}
     return {name for name, number in numbers.items() if number and number not in mapped}
 
 

@@ -10,62 +10,31 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
-BUSY = """
-import os, sys
-while os.getppid() == int(sys.argv[1]):
-    for _ in range(10**6):
-        pass
-"""
+# Computes without end, until the process that started it has ended.
+BUSY = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(10**6))"
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*| \(\w+\))?$", re.MULTILINE)
 
 
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """Processes that compute without end; they end with this one."""
-    command = [sys.executable, "-c", BUSY, str(os.getpid())]
-    processes = [subprocess.Popen(command) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
-def run(words: Sequence[str], seed: int, folder: Path) -> tuple[list[str], str]:
-    """Run the tests once; return those that failed, and a line on the run."""
-    report = folder / f"{seed}.xml"
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
-    command += [f"--hypothesis-seed={seed}", f"--junitxml={report}", "-o", "junit_family=xunit1"]
-    start = time.monotonic()
-    with open(folder / f"{seed}.log", "w") as log:
+def run(words: Sequence[str], seed: int, folder: Path) -> list[str]:
+    """Run the tests once; return those that failed."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rfE", *words]
+    command.append(f"--hypothesis-seed={seed}")
+    with open(folder / f"{seed}.log", "w+") as log:
         print(shlex.join(command), file=log, flush=True)
-        status = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-        ).returncode
-    seconds = time.monotonic() - start
-    if not report.exists():
-        return ["pytest itself"], f"seed {seed}: pytest ended with status {status}"
-    cases = list(ElementTree.parse(report).iter("testcase"))
-    failed = [
-        f"{case.get('file')}::{case.get('name')}"
-        for case in cases
-        if case.find("failure") is not None or case.find("error") is not None
-    ]
-    if status and not failed:
-        failed = ["pytest itself"]
-    return failed, f"seed {seed}: {len(failed)} of {len(cases)} failed in {seconds:.0f} s"
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.seek(0)
+        failed = [*dict.fromkeys(FAILED.findall(log.read()))]
+    return failed or ["pytest itself"] * bool(done.returncode)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,13 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="repeat-"))
     print(f"logs: {folder}")
+    command = [sys.executable, "-c", BUSY, str(os.getpid())]
+    busy = [subprocess.Popen(command) for _ in range(given.load)]
     failures: defaultdict[str, list[int]] = defaultdict(list)
-    with busy(given.load):
-        for seed in range(given.seed, given.seed + given.times):
-            failed, said = run(words, seed, folder)
-            print(said, *failed, sep="\n    ", flush=True)
-            for name in failed:
-                failures[name].append(seed)
+    for seed in range(given.seed, given.seed + given.times):
+        failed = run(words, seed, folder)
+        print(f"seed {seed}: {len(failed)} failed", *failed, sep="\n    ", flush=True)
+        for name in failed:
+            failures[name].append(seed)
+    for process in busy:
+        process.kill()
+        process.wait()
     for name, seeds in sorted(failures.items(), key=lambda item: -len(item[1])):
         print(f"{len(seeds)} of {given.times}: {name} (seeds {', '.join(map(str, seeds))})")
     print(f"{len(failures)} tests failed in {given.times} runs beside {given.load} busy processes")

@@ -199,31 +199,23 @@ def test_locks_of_threads_are_open_in_a_forked_child() -> None:
     )
 
 
-def test_a_fork_after_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork, "_gpu", lambda question: question == "is_initialized")
-    with pytest.raises(fork.ForkError, match="start_method='spawn'"):
-        fork.check_fork()
+@pytest.mark.gpu
+def test_a_fork_after_a_gpu_was_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.ones(1, device=GPU)
     context = torch.multiprocessing.get_context("fork")
     before = context.active_children()
     monkeypatch.setattr(torch.multiprocessing, "get_start_method", lambda: "fork")
     monkeypatch.setattr(dgl.multiprocessing, "get_start_method", lambda: "fork")
-    with pytest.raises(fork.ForkError, match="fork before anything uses the GPU"):
-        dgl.multiprocessing.Process(target=print).start()
-    with pytest.raises(fork.ForkError):
-        dgl.parallel.launch_processes(print, 2, start_method="fork")
-    assert context.active_children() == before
-
-
-@pytest.mark.gpu
-def test_a_fork_after_a_gpu_was_used_is_refused() -> None:
-    torch.ones(1, device=GPU)
     for fork_now in (
         fork.check_fork,
+        lambda: dgl.multiprocessing.Process(target=print).start(),
         lambda: dgl.parallel.launch_processes(print, 2, start_method="fork"),
     ):
         with pytest.raises(fork.ForkError, match=f"^{GPU.upper()} is initialized") as caught:
             fork_now()
         assert "start_method='spawn'" in str(caught.value)
+        assert "fork before anything uses the GPU" in str(caught.value)
+    assert context.active_children() == before
 
 
 class Driver:
@@ -320,12 +312,6 @@ def test_copied_alone_it_works(tmp_path: Path) -> None:
     assert printed.splitlines() == ["2000000.0 0", "2000000.0 0"]
 
 
-def test_old_names_are_those_of_the_helper() -> None:
-    for name in fork.__all__:
-        assert getattr(dgl.fork, name) is getattr(fork, name)
-    assert set(dgl.fork.__all__) == set(fork.__all__)
-
-
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
 @pytest.mark.parametrize(
     "method",
@@ -340,6 +326,7 @@ def test_workers_share_the_graph(method: str) -> None:
     run_script(
         """
         import gc, os, re, sys, torch, gnnlab as dgl
+        from gnnlab.helpers import prepare_mp
         from gnnlab.parallel import init_process_group, launch_processes
 
         def pss(pid):
@@ -371,13 +358,13 @@ def test_workers_share_the_graph(method: str) -> None:
         torch.set_num_threads(1)
         small = dgl.graph(([0], [0]))
         small.ndata["x"] = torch.rand(1, 1)
-        dgl.fork.prepare_mp(small)
+        prepare_mp(small)
         dgl.rand_graph(10, 10).create_formats_()  # compiles
         before = measure(small)
 
         g = dgl.rand_graph(150_000, 2_000_000)
         g.ndata["x"] = torch.rand(150_000, 256)
-        dgl.fork.prepare_mp(g)
+        prepare_mp(g)
         size = sum(tensor.nbytes for tensor in tensors(g))
         assert size > 180e6, size
         after = measure(g)

@@ -15,7 +15,7 @@ from tests.nursery import IS_POSSIBLE
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left behind on purpose does not go by itself."""
-    monkeypatch.setattr(helpers, "_GRACE", 0.5)
+    monkeypatch.setattr(helpers, "GRACE", 0.5)
 
 
 def failure(
@@ -74,7 +74,7 @@ def test_notices_a_process_left_behind() -> None:
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in the place of shared memory, in which tests beside this one find nothing left."""
-    monkeypatch.setattr(helpers, "_SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(helpers, "SHARED_MEMORY", tmp_path)
     return tmp_path
 
 

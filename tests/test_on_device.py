@@ -128,89 +128,6 @@ LAYERS: dict[str, Case] = {
 }
 
 
-def module(make: Callable[[], nn.Module], inputs: Callable[[dgl.Graph], tuple[Any, ...]]) -> Case:
-    """Outputs of a layer with inputs of its own, and the gradients of its parameters.
-
-    These are parts of the largest one, for some are zero but for rounding.
-    """
-
-    def run(g: dgl.Graph) -> Any:
-        torch.manual_seed(0)
-        made = make().to(g.device)
-        out = made(*inputs(g))
-        outs = out if isinstance(out, tuple) else (out,)
-        sum(each.square().sum() for each in outs).backward()
-        found = [parameter.grad.flatten() for parameter in made.parameters()]
-        return out, torch.cat(found) / torch.cat(found).abs().max()
-
-    return run
-
-
-def dense(g: dgl.Graph) -> tuple[torch.Tensor, torch.Tensor]:
-    """An adjacency matrix in which each node has an edge, and features."""
-    numbers = torch.arange(NUM_NODES**2, device=g.device).reshape(NUM_NODES, NUM_NODES)
-    return (numbers % 5 == 0).float(), g.ndata["x"]
-
-
-def ends(g: dgl.Graph) -> tuple[torch.Tensor, ...]:
-    src, dst = g.edges()
-    return g.ndata["x"][src], g.ndata["x"][dst], types(g)
-
-
-def rows(g: dgl.Graph) -> tuple[torch.Tensor]:
-    return (g.ndata["x"][None],)
-
-
-def hops(g: dgl.Graph) -> torch.Tensor:
-    return torch.arange(NUM_NODES**2, device=g.device).reshape(1, NUM_NODES, NUM_NODES) % 4 - 1
-
-
-def both(g: dgl.Graph) -> tuple[Any, ...]:
-    return g, g.ndata["x"], g.edata["e"]
-
-
-LAYERS |= {
-    "AGNNConv": layer(lambda: layers.AGNNConv()),
-    "CFConv": layer(lambda: layers.CFConv(WIDTH, WIDTH, 5, 3), "e"),
-    "EGATConv": module(lambda: layers.EGATConv(WIDTH, WIDTH, 3, 3, 2), both),
-    "EGNNConv": module(
-        lambda: layers.EGNNConv(WIDTH, 5, 3, WIDTH),
-        lambda g: (g, g.ndata["x"], g.ndata["x"][:, :3], g.edata["e"]),
-    ),
-    "GatedGCNConv": module(lambda: layers.GatedGCNConv(WIDTH, WIDTH, 3), both),
-    "HGTConv": module(
-        lambda: layers.HGTConv(WIDTH, 3, 2, 2, 3, dropout=0.0),
-        lambda g: (g, g.ndata["x"], g.nodes() % 2, types(g)),
-    ),
-    "PNAConv": module(
-        lambda: layers.PNAConv(WIDTH, 3, ["mean", "max"], ["identity"], 2.5, edge_feat_size=WIDTH),
-        both,
-    ),
-    "DenseChebConv": module(lambda: layers.DenseChebConv(WIDTH, 3, 2), dense),
-    "DenseGraphConv": module(lambda: layers.DenseGraphConv(WIDTH, 3), dense),
-    "DenseSAGEConv": module(lambda: layers.DenseSAGEConv(WIDTH, 3), dense),
-    "BiasedMHA": module(lambda: layers.BiasedMHA(WIDTH, 2, attn_drop=0.0), rows),
-    "GraphormerLayer": module(
-        lambda: layers.GraphormerLayer(WIDTH, 5, 2, dropout=0.0, attn_dropout=0.0), rows
-    ),
-    "DegreeEncoder": module(
-        lambda: layers.DegreeEncoder(5, WIDTH),
-        lambda g: (torch.stack([g.in_degrees(), g.out_degrees()])[:, None],),
-    ),
-    "PathEncoder": module(
-        lambda: layers.PathEncoder(2, WIDTH),
-        lambda g: (
-            hops(g),
-            g.edata["e"][hops(g).clamp(min=0)][:, :, :, None].expand(-1, -1, -1, 2, -1),
-        ),
-    ),
-    "SpatialEncoder": module(lambda: layers.SpatialEncoder(3), lambda g: (hops(g),)),
-    "TransE": module(lambda: layers.TransE(3, WIDTH), ends),
-    "TransR": module(lambda: layers.TransR(3, 3, WIDTH), ends),
-    "WeightAndSum": layer(lambda: layers.WeightAndSum(WIDTH)),
-}
-
-
 def sampled(sampler: Any) -> Case:
     return lambda g: sampler.sample(g, torch.tensor([4, 1, 7]))
 
@@ -269,7 +186,7 @@ LOADERS: dict[str, Case] = {
 }
 NEGATIVE: dict[str, Case] = {
     name: lambda g, name=name: getattr(negative_sampler, name)(2)(g, EDGES.to(g.device))
-    for name in ("Uniform", "PerSourceUniform", "GlobalUniform")
+    for name in ("Uniform", "PerSourceUniform", "GlobalUniform", "DegreePower")
 }
 SAMPLING: dict[str, Case] = {
     "sample_neighbors": lambda g: sampling.sample_neighbors(g, [4, 1], 2),
@@ -417,6 +334,8 @@ READOUTS: dict[str, Case] = {
 
 #: Bases without work of their own, and names for lazy features, of which loaders make use.
 NO_WORK = {"BaseTransform", "Sampler", "EdgePredictionSampler", "negative_sampler"}
+#: Layers of DGL's programs: tests/compat/test_nn.py compares them on a GPU.
+ELSEWHERE = {*layers._MODULES, "WeightAndSum"}
 GROUPS = {
     ops: OPERATORS,
     layers: LAYERS,
@@ -428,15 +347,16 @@ GROUPS = {
 
 @pytest.mark.parametrize("module", GROUPS, ids=lambda module: module.__name__)
 def test_nothing_public_is_left_out(module: Any) -> None:
-    covered = {name.split()[0] for name in GROUPS[module]} | NO_WORK
+    covered = {name.split()[0] for name in GROUPS[module]} | NO_WORK | ELSEWHERE
     missing = {n for n in module.__all__ if n not in covered and not n.endswith("lazy_features")}
     assert not missing, f"add a case to {__name__} for {sorted(missing)}"
 
 
+AGAIN = pytest.mark.thorough("tests/ops compares gspmm and gsddmm, which these call")
 CASES = [
-    *(case for cases in GROUPS.values() for case in cases.items()),
-    *NEGATIVE.items(),
-    *READOUTS.items(),
+    pytest.param(case, id=name, marks=[AGAIN] if name in ops.NAMED else [])
+    for cases in (*GROUPS.values(), NEGATIVE, READOUTS)
+    for name, case in cases.items()
 ]
 
 
@@ -448,7 +368,7 @@ def float64() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("case", [c for _, c in CASES], ids=[name for name, _ in CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_as_on_the_cpu(case: Case, graph: dgl.Graph, float64: None) -> None:
     results, graph = [], dgl.to_double(graph)
     for device in ("cpu", GPU):

@@ -229,7 +229,6 @@ def shape(page: str) -> dict[str, list]:
         "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
         "pictures": re.findall(r"!\[[^\]]*\]\(([^).]*)[^)]*\)", prose),
         "lessons": re.findall(r"\d\d_\w+", prose),
-        "paragraphs": len(re.findall(r"\n\n", prose)),
         "links": len(re.findall(r"\]\(", prose)),
     }
 

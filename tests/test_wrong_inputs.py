@@ -29,6 +29,7 @@ from gnnlab.errors import (
 )
 from gnnlab.nn import GATConv, GINConv, GraphConv, HeteroGraphConv, RelGraphConv, SAGEConv
 from gnnlab.simulate import Network, Simulation
+from tests.helpers import run_script
 
 N, D = 8, 5
 
@@ -530,10 +531,10 @@ def test_of_large_features_the_rows_that_are_read_are_looked_at(
     warned: _Messages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnnlab.dataloading.features.AT_ONCE", 3)
-    monkeypatch.setattr("gnnlab.ops.checks._warned", set())
     g = _holes()
+    g.ndata["large"] = g.ndata["x"]  # a name of its own: the warning comes once for each
     for _, _, blocks in DataLoader(g, [0, 3], NeighborSampler([1]), batch_size=1):
-        _ = blocks[0].srcdata["x"]
+        _ = blocks[0].srcdata["large"]
     (message,) = warned.take()
     assert "in 1 of 2 rows (the first is row 3)" in message
 
@@ -549,16 +550,47 @@ def test_a_layer_on_a_whole_graph_warns_of_nan_once(warned: _Messages) -> None:
     assert warned.take() == []
 
 
-def test_a_layer_on_blocks_warns_of_nan_once(
-    warned: _Messages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gnnlab.ops.checks._warned", set())
-    g, layer = _holes(), GraphConv(D, 2, allow_zero_in_degree=True)
-    x = g.ndata["x"]
-    for rows, _, blocks in DataLoader(g, range(4), NeighborSampler([1]), batch_size=2):
-        layer(blocks[0], x[rows])
-    (message,) = warned.take()
-    assert "the features of a mini-batch hold NaN or infinity" in message
+def test_layers_on_blocks_warn_of_nan_once_and_not_in_evaluation() -> None:
+    """Once for all mini-batches of a process, which is therefore a fresh one."""
+    printed = run_script(
+        """
+        import warnings
+        import torch
+        import gnnlab as dgl
+        from gnnlab.nn import GraphConv, HeteroGraphConv, SAGEConv
+
+        def say(call):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                call()
+                call()
+                with torch.no_grad():
+                    call()
+            print(*(str(each.message).partition(":")[0] for each in found), sep="; ")
+
+        ring, x = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])), torch.ones(4, 5)
+        holes, weights = x.index_fill(0, torch.tensor([1]), torch.nan), torch.full((4,), torch.nan)
+        block, layer = dgl.to_block(ring, [0, 1, 2, 3]), GraphConv(5, 2)
+        say(lambda: layer(block, holes.clone()))
+        sage = SAGEConv(5, 2, "mean")
+        say(lambda: sage(block, x, edge_weight=weights.clone()))
+        say(lambda: sage(ring, x, edge_weight=weights))
+        ends = [0, 1, 2, 3], [1, 2, 3, 0]
+        typed = dgl.heterograph({("user", "plays", "game"): ends, ("game", "by", "user"): ends})
+        convs = HeteroGraphConv({name: SAGEConv(5, 2, "mean") for name in typed.etypes})
+        for g in typed, dgl.to_block(typed, {"user": [0, 1, 2, 3], "game": [0, 1, 2, 3]}):
+            rows = {"user": holes.clone(), "game": x}
+            say(lambda: convs(g, rows))
+        """
+    )
+    several = "hold NaN or infinity in 1 of 4 rows (the first is row 1)"
+    assert printed.splitlines() == [
+        f"the features of a mini-batch {several}",
+        "the edge weights of a mini-batch hold NaN or infinity in 4 of 4 rows (the first is row 0)",
+        "the edge weights hold NaN or infinity in 4 of 4 rows (the first is row 0)",
+        f"the features of 'user' nodes {several}",
+        f"the features of 'user' nodes of a mini-batch {several}",
+    ]
 
 
 def test_a_layer_warns_of_edge_weights_that_are_nan(warned: _Messages) -> None:

@@ -38,7 +38,8 @@ __all__ = ["dot", "extreme", "gather", "row_sum", "softmax", "weighted_sum"]
 _HALF = (torch.float16, torch.bfloat16)
 
 
-def _path(x: torch.Tensor) -> ModuleType:
+def implementation(x: torch.Tensor) -> ModuleType:
+    """Return the module whose functions compute with a tensor."""
     if not x.is_floating_point():
         return torch_path
     return cpu_path if x.device.type == "cpu" else _gpu_path(x.device)
@@ -67,7 +68,7 @@ def _gpu_path(device: torch.device) -> ModuleType:
 def _wide(x: Any) -> Any:
     """Convert half precision to float32, except for Triton's kernels, which do so themselves."""
     is_half = isinstance(x, torch.Tensor) and x.dtype in _HALF
-    return x.float() if is_half and _path(x) in (cpu_path, torch_path) else x
+    return x.float() if is_half and implementation(x) in (cpu_path, torch_path) else x
 
 
 def weighted_sum(
@@ -136,7 +137,7 @@ class _WeightedSum(Function):
         ctx.groups, ctx.norm = groups, norm
         learned = ctx.needs_input_grad[2]
         ctx.save_for_backward(x if learned else None, weights)
-        out = _path(x).weighted_sum(groups, _wide(x), _wide(weights), norm)
+        out = implementation(x).weighted_sum(groups, _wide(x), _wide(weights), norm)
         return out.to(x.dtype)
 
     @staticmethod
@@ -161,7 +162,7 @@ class _RowSum(Function):
     @staticmethod
     def forward(ctx, groups, x, mean):  # type: ignore[no-untyped-def]
         ctx.groups, ctx.mean = groups, mean
-        return _path(x).row_sum(groups, _wide(x), mean).to(x.dtype)
+        return implementation(x).row_sum(groups, _wide(x), mean).to(x.dtype)
 
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
@@ -187,7 +188,7 @@ class _Dot(Function):
         ctx.groups = groups
         ctx.save_for_backward(x, y)
         ends = groups.index, groups.flipped().index
-        return _path(x).dot(*ends, _wide(x), _wide(y)).to(x.dtype)
+        return implementation(x).dot(*ends, _wide(x), _wide(y)).to(x.dtype)
 
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
@@ -200,7 +201,7 @@ class _Dot(Function):
 class _Extreme(Function):
     @staticmethod
     def forward(ctx, groups, x, by_neighbor, smallest):  # type: ignore[no-untyped-def]
-        out, winner = _path(x).extreme(groups, _wide(x), by_neighbor, smallest)
+        out, winner = implementation(x).extreme(groups, _wide(x), by_neighbor, smallest)
         ctx.save_for_backward(winner)
         ctx.rows = len(x)
         return out.to(x.dtype)
@@ -217,7 +218,7 @@ class _Softmax(Function):
     @staticmethod
     def forward(ctx, groups, scores):  # type: ignore[no-untyped-def]
         ctx.groups = groups
-        out = _path(scores).softmax(groups, _wide(scores)).to(scores.dtype)
+        out = implementation(scores).softmax(groups, _wide(scores)).to(scores.dtype)
         ctx.save_for_backward(out)
         return out
 
@@ -225,7 +226,7 @@ class _Softmax(Function):
     @once_differentiable
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (out,) = ctx.saved_tensors
-        result = _path(out).softmax_grad(ctx.groups, _wide(out), _wide(grad))
+        result = implementation(out).softmax_grad(ctx.groups, _wide(out), _wide(grad))
         return None, result.to(grad.dtype)
 
 

@@ -74,31 +74,6 @@ def test_children_of_multiprocessing(tmp_path: Path) -> None:
     ]
 
 
-RANKS = """
-    import torch
-    import torch.distributed as dist
-
-    import dgl
-
-    dist.init_process_group("gloo")
-    g = dgl.graph([(0, 1), (1, 2)])
-    total = torch.tensor([g.num_edges() + dist.get_rank()])
-    dist.all_reduce(total)
-    if dist.get_rank() == 0:
-        print(dgl.__name__, total.item(), dist.get_world_size())
-    dist.destroy_process_group()
-"""
-
-
-@pytest.mark.thorough("a job of launch, below, has ranks of torchrun")
-def test_ranks_of_torchrun(tmp_path: Path) -> None:
-    script = write(tmp_path, RANKS)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    words = [*torchrun, "--nproc_per_node=2", f"--log-dir={tmp_path}", str(script)]
-    printed = run("-m", "gnnlab", "as-dgl", "--", *words, env={"OMP_NUM_THREADS": "1"})
-    assert printed == ["gnnlab.compat 5 2"]
-
-
 DISTRIBUTED = """
     import dgl
     import torch
@@ -113,22 +88,16 @@ DISTRIBUTED = """
 """
 
 
-WITHIN = pytest.mark.thorough("the first tests give it a script; trainers get it around, too")
-
-
-@pytest.mark.parametrize("how", ["around", pytest.param("within", marks=WITHIN)])
-def test_a_job_of_launch(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``as-dgl -- gnnlab launch …`` and ``launch … "python -m gnnlab.as_dgl train.py"``."""
+def test_a_job_of_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``as-dgl -- gnnlab launch …``: trainers are started by torchrun."""
     write(tmp_path, DISTRIBUTED, "train.py")
     monkeypatch.chdir(tmp_path)
     g = gnnlab.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
     g.ndata["x"] = torch.arange(4) * 10
     gnnlab.distributed.partition_graph(g, "toy", 1, "data")
-    within = "-m gnnlab.as_dgl " * (how == "within")
     launch = ["-m", "gnnlab", "launch", "--workspace", str(tmp_path), "--local"]
-    launch += ["--part_config", "data/toy.json", f"python3 {within}train.py"]
-    around = ["-m", "gnnlab", "as-dgl", sys.executable] * (how == "around")
-    printed = run(*around, *launch)
+    launch += ["--part_config", "data/toy.json", "python3 train.py"]
+    printed = run("-m", "gnnlab", "as-dgl", sys.executable, *launch)
     assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+import shutil
+
 import numpy as np
 import pytest
 
@@ -54,14 +57,16 @@ def test_edges_join_each_node_with_its_nearest(raw):
         assert {(min(node, other), max(node, other)) for other in nearest} <= pairs
 
 
-def test_says_where_it_looked(monkeypatch, tmp_path):
-    monkeypatch.setattr(digits, "__file__", str(tmp_path / "gnnlab" / "data" / "digits.py"))
+def test_says_where_it_looked(tmp_path):
+    copy = tmp_path / "gnnlab/data/digits.py"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(digits.__file__, copy)
+    digits_folder = runpy.run_path(str(copy))["digits_folder"]
     with pytest.raises(InvalidInput, match="install gnnlab again"):
         digits_folder()
-    (tmp_path / "data/digits/raw").mkdir(parents=True)
-    assert digits_folder() == tmp_path / "data/digits"
-    (tmp_path / "gnnlab/data/_digits/raw").mkdir(parents=True)
-    assert digits_folder() == tmp_path / "gnnlab/data/_digits"
+    for found in ("data/digits", "gnnlab/data/_digits"):
+        (tmp_path / found / "raw").mkdir(parents=True)
+        assert digits_folder() == tmp_path / found
 
 
 def test_script_writes_the_same_files(raw, tmp_path):

@@ -1,4 +1,4 @@
-"""Text files of many small graphs, on toys; and graph classification in several processes."""
+"""Text files of many small graphs, on toys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from gnnlab.data import DownloadFailed, GINDataset
 from gnnlab.data.gin import NAMES, read_gin
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from tests.data.test_download import server  # noqa: F401
-from tests.helpers import run_script
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -185,72 +184,3 @@ def test_the_archive_is_fetched_once(mirror, tmp_path):
     del mirror.files["dataset.zip"]
     with pytest.raises(DownloadFailed, match="404"):
         GINDataset("MUTAG", self_loop=False, raw_dir=tmp_path / "new")
-
-
-PROGRAM = """
-    import torch
-    import torch.distributed as dist
-    import torch.multiprocessing as mp
-    import torch.nn as nn
-    import torch.nn.functional as F
-    import gnnlab as dgl
-    from gnnlab.data import GINDataset, split_dataset
-    from gnnlab.dataloading import GraphDataLoader
-    from gnnlab.nn.pytorch import GINConv, SumPooling
-
-    class GIN(nn.Module):
-        def __init__(self, inputs, classes):
-            super().__init__()
-            self.first = GINConv(nn.Linear(inputs, 16), aggregator_type="sum")
-            self.second = GINConv(nn.Linear(16, classes), aggregator_type="sum")
-            self.pool = SumPooling()
-
-        def forward(self, g, feats):
-            return self.pool(g, self.second(g, F.relu(self.first(g, feats))))
-
-    def evaluate(model, loader):
-        right = total = 0
-        for g, labels in loader:
-            with torch.no_grad():
-                right += (model(g, g.ndata.pop("attr")).argmax(1) == labels).sum().item()
-            total += len(labels)
-        return right / total
-
-    def run(rank, world_size, dataset, address):
-        dist.init_process_group("gloo", init_method=address, world_size=world_size, rank=rank)
-        parts = split_dataset(dataset, frac_list=[0.8, 0.1, 0.1], shuffle=True, random_state=0)
-        loader = GraphDataLoader(parts[0], use_ddp=True, batch_size=4, shuffle=True)
-        torch.manual_seed(0)
-        model = nn.parallel.DistributedDataParallel(GIN(dataset.dim_nfeats, dataset.num_classes))
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-        steps = 0
-        for epoch in range(20):
-            loader.set_epoch(epoch)
-            for g, labels in loader:
-                loss = F.cross_entropy(model(g, g.ndata.pop("attr")), labels)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                steps += 1
-        total = sum(parameter.sum() for parameter in model.parameters()).reshape(1)
-        totals = [torch.zeros(1) for _ in range(world_size)]
-        dist.all_gather(totals, total.detach())
-        accuracy = evaluate(model.module, GraphDataLoader(parts[0], batch_size=8))
-        if rank == 0:
-            print(steps, [len(part) for part in parts], accuracy > 0.9, totals[0] == totals[1])
-        dist.destroy_process_group()
-
-    if __name__ == "__main__":
-        import tempfile
-
-        dataset = GINDataset(name="IMDBBINARY", self_loop=False)
-        with tempfile.TemporaryDirectory() as folder:
-            mp.spawn(run, args=(2, dataset, f"file://{folder}/meeting"), nprocs=2)
-"""
-
-
-@pytest.mark.thorough("tests of the loader have two processes")
-def test_graph_classification_in_two_processes(mirror):
-    """The form of DGL's tutorial on several GPUs, here on CPUs: rings are told from stars."""
-    printed = run_script(PROGRAM, timeout=100)
-    assert printed.split("\n")[0] == "120 [48, 6, 6] True tensor([True])"

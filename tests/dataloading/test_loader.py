@@ -392,20 +392,6 @@ def test_a_neighbor_sampler_with_a_frontier_of_your_own(graph):
     assert [b.num_edges() for b in found] == [b.num_edges() for b in expected]
 
 
-def test_a_sampler_of_your_own(graph):
-    threads = set()
-
-    class Neighborhood(dgl.dataloading.Sampler):
-        def sample(self, g, indices):
-            threads.add(threading.current_thread())
-            return g.subgraph(indices), {"seeds": indices}
-
-    data = dgl.dataloading.DataLoader(graph, range(10), Neighborhood(), batch_size=5)
-    for part, names in data:
-        assert torch.equal(part.ndata["x"], graph.ndata["x"][names["seeds"]])
-    assert threads == {threading.main_thread()}
-
-
 def test_errors_of_a_sampler_arrive(graph):
     class Broken(dgl.dataloading.Sampler):
         def sample(self, g, indices):
@@ -556,18 +542,12 @@ def test_bad_input_says_what_is_wrong(graph):
     sampler = dgl.dataloading.NeighborSampler([2])
     with pytest.raises(InvalidInput, match=r"needs a method sample\(g, indices\); found list"):
         dgl.dataloading.DataLoader(graph, [1], [2, 2])
-    with pytest.raises(InvalidInput, match="batch_size must be a whole number, at least 1"):
-        dgl.dataloading.DataLoader(graph, [1], sampler, batch_size=0)
-    with pytest.raises(InvalidInput, match="num_workers must be a whole number, at least 0"):
-        dgl.dataloading.DataLoader(graph, [1], sampler, num_workers=-1)
     with pytest.raises(InvalidInput, match="prefetch must be a whole number, at least 0; found -5"):
         dgl.dataloading.DataLoader(graph, [1], sampler, prefetch=-5)
     with pytest.raises(InvalidInput, match=r"no option 'batchsize'; .* 'persistent_workers'"):
         dgl.dataloading.DataLoader(graph, [1], sampler, batchsize=5)
     with pytest.raises(InvalidInput, match=r"mask needs .* \(200, 4000\); found shape \(50,\)"):
         dgl.dataloading.DataLoader(graph, torch.ones(50, dtype=torch.bool), sampler)
-    with pytest.raises(InvalidInput, match="must be integers"):
-        dgl.dataloading.DataLoader(graph, [0.5], sampler)
     with pytest.raises(InvalidInput, match="use_uva=True is for a graph in main memory"):
         dgl.dataloading.DataLoader(graph, [1], sampler, use_uva=True)
     with pytest.raises(InvalidInput, match="init_process_group"):

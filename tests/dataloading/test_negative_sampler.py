@@ -14,9 +14,8 @@ from gnnlab.dataloading.negative_sampler import (
     PerSourceUniform,
     Uniform,
 )
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.random import stream
-from tests.accelerator import GPU
 
 
 @pytest.fixture(autouse=True)
@@ -180,18 +179,5 @@ def test_bad_input_says_what_is_wrong(graph, typed):
             Uniform(k)
     with pytest.raises(InvalidInput, match="power must not be negative"):
         DegreePower(5, -1)
-    with pytest.raises(OutOfRange, match="edge 500 does not exist"):
-        Uniform(1)(graph, [500])
     with pytest.raises(NotFound, match="no edge type 'buys'"):
         Uniform(1)(typed, {"buys": [0]})
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("sampler", [Uniform(3), GlobalUniform(3), DegreePower(3)], ids=name_of)
-def test_a_gpu_draws_the_same(graph, sampler):
-    with stream(1):
-        expected = sampler(graph, range(100))
-    with stream(1):
-        found = sampler(graph.to(GPU), range(100))
-    assert all(ids.device.type == GPU for ids in found)
-    assert all(torch.equal(a, b.cpu()) for a, b in zip(expected, found, strict=True))

@@ -50,12 +50,6 @@ def test_batch_of_typed_graphs() -> None:
     assert all(same(part, typed()) for part in dgl.unbatch(g))
 
 
-def test_batches_of_batches() -> None:
-    g = dgl.batch([pair(), pair()])
-    assert g.batch_size == 4
-    assert g.batch_num_nodes().tolist() == [3, 1, 3, 1]
-
-
 def test_what_the_parts_may_be() -> None:
     """Batches beside graphs, graphs without nodes or edges, in any format, lazy columns, int32."""
     one = toy(torch.int32).formats("csc")

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from tests.accelerator import GPU
 from tests.graph.samples import edges_of, graphs, toy, typed, typed_graphs
 from tests.helpers import examples
 
@@ -44,19 +43,6 @@ def test_destinations_come_first_among_sources() -> None:
 def test_destinations_in_every_form(dst: Any) -> None:
     block = dgl.to_block(dgl.graph(([1, 2, 7], [2, 3, 3])), dst)
     assert ids(block.dstdata) == [3, 2]
-
-
-def test_default_destinations_are_all_with_an_in_edge() -> None:
-    block = dgl.to_block(toy())
-    assert ids(block.dstdata) == [0, 1, 2]
-    assert ids(block.srcdata) == [0, 1, 2]
-
-
-def test_more_destinations_than_needed_keep_their_place() -> None:
-    block = dgl.to_block(dgl.graph(([1], [0]), num_nodes=5), [4, 0])
-    assert ids(block.srcdata) == [4, 0, 1]
-    assert edges_of(block) == [(2, 1)]
-    assert block.in_degrees().tolist() == [0, 1]
 
 
 def test_without_destinations_among_sources() -> None:
@@ -219,15 +205,6 @@ def same_ids(a: dgl.Block, b: dgl.Block) -> bool:
     return ids(a.srcdata) == ids(b.srcdata) and ids(a.dstdata) == ids(b.dstdata)
 
 
-def test_features_follow() -> None:
-    block = dgl.to_block(toy(), [1, 2, 0])
-    assert block.srcdata["x"].tolist() == [1, 2, 0]
-    assert block.dstdata["x"].tolist() == [1, 2, 0]
-    assert block.edata["w"].tolist() == [0, 1, 2, 3, 4]
-    block.srcdata["new"] = torch.ones(3)
-    assert "new" not in block.dstdata
-
-
 def test_features_of_a_frontier_of_a_frontier_follow() -> None:
     frontier = toy().in_subgraph([1])
     block = dgl.to_block(frontier, [1])
@@ -284,15 +261,3 @@ def test_typed_against_dictionaries(g: dgl.Graph) -> None:
         src, dst = ids(block.srcnodes[u].data), ids(block.dstnodes[v].data)
         restored = [(src[a], dst[b]) for a, b in edges_of(block, (u, r, v))]
         assert restored == edges_of(g, (u, r, v))
-
-
-@pytest.mark.gpu
-def test_on_a_gpu_as_on_the_cpu() -> None:
-    torch.manual_seed(0)
-    g = dgl.rand_graph(50, 200)
-    g.ndata["x"] = torch.arange(50)
-    dst = torch.randperm(50)
-    here, there = dgl.to_block(g, dst), dgl.to_block(g.to(GPU), dst.to(GPU)).to("cpu")
-    assert same_ids(here, there)
-    assert edges_of(here) == edges_of(there)
-    assert torch.equal(here.srcdata["x"], there.srcdata["x"])

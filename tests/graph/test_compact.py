@@ -12,13 +12,6 @@ import gnnlab as dgl
 from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
 
 
-def test_compact_drops_nodes_without_edges() -> None:
-    g = dgl.compact_graphs(toy())
-    assert edges_of(g) == edges_of(toy())
-    assert g.ndata[dgl.NID].tolist() == g.ndata["x"].tolist() == [0, 1, 2]
-    assert g.edata["w"].tolist() == [0, 1, 2, 3, 4]
-
-
 def test_compact_numbers_by_first_appearance_sources_first() -> None:
     g = dgl.compact_graphs(dgl.graph(([5, 3, 5], [4, 1, 3]), num_nodes=7))
     assert edges_of(g) == [(0, 2), (1, 3), (0, 1)]

@@ -103,12 +103,9 @@ def test_number_of_nodes() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: dgl.graph(([0, 1], [1])), ValueError, r"found shapes \(2,\) and \(1,\)"),
         (lambda: dgl.graph(([0, -1], [1, 1])), IndexError, "source node -1 does not exist"),
-        (lambda: dgl.graph(ENDS, num_nodes=2), IndexError, "node 2 does not exist.*0 to 1"),
         (lambda: dgl.graph(([0], [1]), num_nodes=-1), ValueError, "at least 0"),
         (lambda: dgl.graph(([0], [0]), num_nodes=0), IndexError, "there are none of this type"),
-        (lambda: dgl.graph(([0.5], [1])), ValueError, "must be integers; found torch.float32"),
         (lambda: dgl.graph(([True], [False])), ValueError, "must be integers; found torch.bool"),
         (
             lambda: dgl.graph((["a"], ["b"])),
@@ -116,8 +113,6 @@ def test_number_of_nodes() -> None:
             r"^node IDs: expected integers; found text \(list\). Use pandas.factorize\(values\)"
             r"\[0\] for names, or numpy.asarray\(values, int\) for integers written as text$",
         ),
-        (lambda: dgl.graph((np.array(["a"]), [0])), ValueError, "pandas.factorize"),
-        (lambda: dgl.graph((np.array([None]), [0])), ValueError, "pandas.factorize"),
         (lambda: dgl.graph(([[0, 1]], [[1, 0]])), ValueError, r"\(1, 2\)"),
         (lambda: dgl.graph([0, 1, 2]), ValueError, "two arrays of IDs"),
         (lambda: dgl.graph(7), ValueError, "two arrays of IDs; found int"),
@@ -125,7 +120,6 @@ def test_number_of_nodes() -> None:
         (lambda: dgl.graph(("csr", ENDS)), ValueError, "three arrays of IDs"),
         (lambda: dgl.graph(ENDS).astype(torch.int16), ValueError, "torch.int32 or torch.int64"),
         (lambda: dgl.graph(ENDS).astype("int"), ValueError, "found 'int'. For features use"),
-        (lambda: dgl.graph([(0, 1), (True, 0), (1, 2)]), ValueError, "pairs of integers"),
         (lambda: dgl.graph(ENDS, idtype=torch.float32), ValueError, "int64 or torch.int32"),
     ],
 )

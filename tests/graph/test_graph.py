@@ -3,7 +3,6 @@ from __future__ import annotations
 import copy
 import io
 import json
-import multiprocessing
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from hypothesis import given
 
 import gnnlab as dgl
-from tests.graph.samples import edges_of, graphs, same, same_structure, toy, typed, typed_graphs
+from tests.graph.samples import graphs, same, same_structure, toy, typed, typed_graphs
 from tests.helpers import run_script
 
 
@@ -256,12 +255,6 @@ def test_formats_are_made_when_needed() -> None:
             g.formats(wrong)
 
 
-def test_prepare_for_workers_in_the_words_of_the_tutorial() -> None:
-    g = toy()
-    assert (g.in_degrees(0), g.out_degrees(0)) == (1, 2)
-    assert [end.tolist() for end in g.find_edges([0])] == [[0], [1]]
-
-
 # ------------------------------------------------------------------------- dtype, device
 def test_int_and_long() -> None:
     for g in (toy(), typed()):
@@ -345,20 +338,6 @@ def test_copying_keeps_one_side_one() -> None:
 
 
 # -------------------------------------------------------------------------- other processes
-def test_a_forked_child_writes_where_we_read() -> None:
-    g = toy().share_memory()
-    child = multiprocessing.get_context("fork").Process(target=_work, args=(g,))
-    child.start()
-    child.join(30)
-    assert child.exitcode == 0
-    assert g.ndata["x"].tolist() == [10, 11, 12, 13]
-
-
-def _work(g: dgl.Graph) -> None:
-    assert edges_of(g) == edges_of(toy())
-    g.ndata["x"] += 10
-
-
 def test_a_fresh_child_maps_the_same_memory() -> None:
     run_script(
         """

@@ -101,15 +101,6 @@ def test_formats_asked_for_are_stored(tmp_path: Path, formats: Any) -> None:
     assert edges_of(g) == edges_of(toy())
 
 
-def test_formats_that_exist_are_ready_after_loading(tmp_path: Path) -> None:
-    g = toy()
-    g.create_formats_()
-    dgl.save_graphs(tmp_path / "g", g)
-    (found,), _ = dgl.load_graphs(tmp_path / "g")
-    assert found.formats()["created"] == ["coo", "csr", "csc"]
-    assert found.in_edges([1], form="eid").tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     "dtype",
     [torch.float16, torch.bfloat16, torch.bool, torch.uint16, torch.complex64, torch.complex128],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gnnlab as dgl
 import gnnlab.function as fn
-from tests.graph.samples import edges_of, graphs, same, toy, typed
+from tests.graph.samples import edges_of, graphs, same, typed
 
 
 def path() -> dgl.Graph:
@@ -514,14 +514,6 @@ def test_update_all_against_loops(g: dgl.Graph, reducer: str, message: str) -> N
     g.update_all(builtin, own)
     if g.num_edges():
         assert torch.allclose(g.ndata["own"], expected)
-
-
-def test_toy_is_left_alone_by_reading() -> None:
-    g = toy()
-    with g.local_scope():
-        g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"))
-        assert g.ndata["o"].tolist() == [2, 1, 2, 0]
-    assert same(g, toy())
 
 
 def test_functions_by_type_are_pairs():

@@ -86,14 +86,6 @@ def test_a_folder_that_others_may_write_to_is_left_alone(package: Path, tmp_path
     assert str(other) in warned and stat.S_IMODE(other.stat().st_mode) == 0o700
 
 
-@pytest.mark.thorough("the folder is in the first test, such a user in the next")
-def test_a_user_without_a_home_folder(package: Path, tmp_path: Path) -> None:
-    """Neither $HOME nor an entry in /etc/passwd: numba would make a folder called "~"."""
-    run(package, tmp_path, home=None)
-    (folder,) = tmp_path.iterdir()
-    assert folder.name == f"gnnlab-kernels-{os.getuid()}" and list(folder.rglob("*.nb[ic]"))
-
-
 def test_without_a_home_folder_code_is_kept_beside_the_source(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("__pycache__", "*.nb?")
     shutil.copytree(ROOT / "gnnlab", tmp_path / "package/gnnlab", ignore=ignored)
@@ -107,7 +99,7 @@ START = """
 import gc, sys
 import numpy as np
 from gnnlab.kernels import jit, rng
-assert gc.isenabled() == {collects} and gc.get_freeze_count() == 0
+assert gc.isenabled() and gc.get_freeze_count() == 0
 assert "numba.np.arraymath" in sys.modules and "scipy.linalg" not in sys.modules
 product = jit.njit(lambda a, b: a @ b)
 assert (product(np.eye(2), np.full((2, 2), 3.0)) == 3).all()
@@ -115,11 +107,6 @@ assert "scipy.linalg.cython_blas" in sys.modules
 """
 
 
-@pytest.mark.parametrize(
-    "collects", [True, pytest.param(False, marks=pytest.mark.thorough("as where it collects"))]
-)
-def test_numba_starts_without_scipy_and_the_collector(collects: bool) -> None:
+def test_numba_starts_without_scipy_and_the_collector() -> None:
     """The collector is as before; a matrix product imports what it needs."""
-    first = "" if collects else "import gc; gc.disable()"
-    source = first + START.format(collects=collects)
-    subprocess.run([sys.executable, "-c", source], cwd=ROOT, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", START], cwd=ROOT, check=True, timeout=120)

@@ -10,6 +10,7 @@ import gnnlab as dgl
 from gnnlab.nn import GATConv
 from tests.nn.toy import (
     EDGE_WEIGHT,
+    OF_DGL,
     adjacency,
     assert_close,
     fill,
@@ -19,29 +20,7 @@ from tests.nn.toy import (
     toy_graph,
 )
 
-# DGL 2.1: two heads of size 2.
-ON_GRAPH = [
-    [[0.42, 0.02], [0.28, -0.12]],
-    [[0.18585, -0.17351], [0.19504, -0.16497]],
-    [[0.25938, -0.1223], [0.24006, -0.1433]],
-    [[0.42, -0.01], [0.33, -0.1]],
-]
-WEIGHTED = [
-    [[0.74, 0.34], [0.16, -0.24]],
-    [[0.111, -0.25538], [0.23759, -0.12993]],
-    [[0.16496, -0.19372], [0.17185, -0.18986]],
-    [[0.42, -0.01], [0.33, -0.1]],
-]
-ON_BLOCK = [[[0.42, 0.02], [0.28, -0.12]], [[0.26036, -0.12148], [0.24006, -0.1433]]]
-ATTENTION = [
-    [0.53216, 0.49945],
-    [0.36504, 0.33284],
-    [0.31634, 0.33358],
-    [0.31862, 0.33358],
-    [1.0, 1.0],
-    [1.0, 1.0],
-    [0.46784, 0.50055],
-]
+ON_GRAPH, WEIGHTED, ON_BLOCK = OF_DGL["GATConv"]["two heads"]
 
 
 def test_values_of_dgl():
@@ -57,7 +36,7 @@ def test_attention_of_dgl():
     out, attention = fill(GATConv(3, 2, 2))(toy_graph(), ramp(4, 3), get_attention=True)
     assert_close(out, ON_GRAPH)
     assert attention.shape == (7, 2, 1)
-    assert_close(attention.squeeze(-1), ATTENTION)
+    assert_close(attention.squeeze(-1), OF_DGL["GATConv"]["attention"])
 
 
 def test_residual_through_a_linear_layer():

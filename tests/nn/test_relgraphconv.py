@@ -9,6 +9,7 @@ import gnnlab as dgl
 from gnnlab.nn import RelGraphConv
 from tests.nn.toy import (
     EDGE_WEIGHT,
+    OF_DGL,
     adjacency,
     assert_close,
     fill,
@@ -20,31 +21,14 @@ from tests.nn.toy import (
 
 ETYPES = torch.tensor([0, 1, 0, 2, 1, 2, 0])
 BLOCK_ETYPES = torch.tensor([1, 0, 2, 0])
-# DGL 2.1: on the graph, on the graph with norm EDGE_WEIGHT, on the block.
-DGL_VALUES = {
-    (None, 3): (
-        [[-0.63, 0.49], [-0.52, -0.17], [-0.19, 0.16], [-0.09, 0.17]],
-        [[-0.87, 0.69], [-0.385, -0.26], [0.055, -0.16], [-0.09, 0.17]],
-        [[-0.63, 0.49], [-0.28, 0.06]],
-    ),
-    ("basis", 3): (
-        [[-0.856, 0.44], [-0.312, 0.358], [-0.179, 0.25], [-0.287, 0.38]],
-        [[-0.952, 0.52], [-0.33, 0.385], [-0.193, 0.139], [-0.287, 0.38]],
-        [[-0.856, 0.44], [-0.243, 0.386]],
-    ),
-    ("bdd", 4): (
-        [[-0.6, -0.07], [-0.71, 0.14], [-0.62, 0.89], [-0.63, 0.32]],
-        [[-0.76, -0.18], [-0.64, 0.13], [-0.735, 1.1], [-0.63, 0.32]],
-        [[-0.6, -0.07], [-0.66, 0.24]],
-    ),
-}
+DGL_VALUES = OF_DGL["RelGraphConv"]
 
 
-@pytest.mark.parametrize(("regularizer", "in_feat"), DGL_VALUES)
+@pytest.mark.parametrize(("regularizer", "in_feat"), [(None, 3), ("basis", 3), ("bdd", 4)])
 def test_values_of_dgl(regularizer, in_feat):
     layer = fill(RelGraphConv(in_feat, 2, 3, regularizer, num_bases=2))
     feat = ramp(4, in_feat)
-    on_graph, weighted, on_block = DGL_VALUES[regularizer, in_feat]
+    on_graph, weighted, on_block = DGL_VALUES[f"{regularizer} {in_feat}"]
     assert_close(layer(toy_graph(), feat, ETYPES), on_graph)
     assert_close(layer(toy_graph(), feat, ETYPES.int()), on_graph)
     assert_close(layer(toy_graph(), feat, ETYPES, EDGE_WEIGHT.view(-1, 1)), weighted)
@@ -88,7 +72,7 @@ def test_edges_sorted_by_relation():
     src, dst = toy_graph().edges()
     etypes, order = ETYPES.sort(stable=True)
     graph = dgl.graph((src[order], dst[order]))
-    expected = DGL_VALUES[None, 3][0]
+    expected = DGL_VALUES["None 3"][0]
     assert_close(layer(graph, feat, etypes), expected)
     assert_close(layer(graph, feat, etypes, presorted=True), expected)
     assert_close(layer(graph, feat, [3, 2, 2]), expected)

@@ -10,6 +10,7 @@ from gnnlab.nn import SAGEConv
 from tests.accelerator import GPU
 from tests.nn.toy import (
     EDGE_WEIGHT,
+    OF_DGL,
     adjacency,
     assert_close,
     fill,
@@ -21,73 +22,14 @@ from tests.nn.toy import (
 )
 
 AGGREGATORS = ("mean", "gcn", "pool", "lstm")
-# DGL 2.1: on the graph, on the graph with EDGE_WEIGHT, on the block; sizes 3 -> 2 and 2 -> 3.
-DGL_VALUES = {
-    ("mean", 3, 2): (
-        [[-0.51, 0.68], [-0.17, 0.43], [-0.29, 0.536667], [-0.51, 0.74]],
-        [[-0.63, 1.0], [-0.1525, 0.3575], [-0.151667, 0.421667], [-0.51, 0.74]],
-        [[-0.51, 0.68], [-0.27, 0.526667]],
-    ),
-    ("mean", 2, 3): (
-        [
-            [-0.42, 0.13, 0.46], [-0.325, 0.48, 0.295],
-            [-0.003333, 0.676667, -0.11], [0.04, 0.95, -0.23],
-        ],
-        [[-0.53, -0.04, 0.56], [-0.275, 0.5, 0.285], [0.06, 0.695, -0.118333], [0.04, 0.95, -0.23]],
-        [[-0.42, 0.13, 0.46], [-0.273333, 0.556667, 0.25]],
-    ),
-    ("gcn", 3, 2): (
-        [[-0.47, 0.255], [-0.52, 0.196667], [-0.545, 0.1675], [-0.62, 0.08]],
-        [[-0.53, 0.195], [-0.493333, 0.218333], [-0.49, 0.23875], [-0.62, 0.08]],
-        [[-0.47, 0.255], [-0.535, 0.17]],
-    ),
-    ("gcn", 2, 3): (
-        [
-            [-0.485, 0.195, -0.28], [-0.363333, 0.12, -0.24],
-            [-0.44, 0.165, -0.22], [-0.395, 0.135, -0.16],
-        ],
-        [
-            [-0.57, 0.245, -0.26], [-0.35, 0.113333, -0.266667],
-            [-0.42625, 0.15875, -0.26], [-0.395, 0.135, -0.16],
-        ],
-        [[-0.485, 0.195, -0.28], [-0.325, 0.0975, -0.25]],
-    ),
-    ("pool", 3, 2): (
-        [[0.756, 0.368], [0.334, -0.137], [0.354, -0.087], [0.374, -0.033]],
-        [[0.832, 0.406], [0.33, -0.137], [0.42, -0.054], [0.374, -0.033]],
-        [[0.756, 0.368], [0.334, -0.137]],
-    ),
-    ("pool", 2, 3): (
-        [[0.768, 0.22, -0.702], [0.762, 0.1, -0.738], [0.402, 0.47, -0.518], [0.324, 0.17, -0.446]],
-        [
-            [0.876, 0.49, -0.864], [0.696, -0.065, -0.639],
-            [0.402, 0.47, -0.518], [0.324, 0.17, -0.446],
-        ],
-        [[0.768, 0.22, -0.702], [0.762, 0.1, -0.738]],
-    ),
-    ("lstm", 3, 2): (
-        [[-0.50103, 0.41433], [-0.44804, 0.47956], [-0.49398, 0.48618], [-0.45436, 0.44133]],
-        [[-0.49961, 0.39234], [-0.44541, 0.48632], [-0.48858, 0.49524], [-0.45436, 0.44133]],
-        [[-0.50103, 0.41433], [-0.47649, 0.47083]],
-    ),
-    ("lstm", 2, 3): (
-        [
-            [-0.37286, 0.19725, 0.42061], [-0.45589, 0.28780, 0.40775],
-            [-0.19583, 0.39690, 0.05402], [-0.18031, 0.60568, -0.02734],
-        ],
-        [
-            [-0.38631, 0.18120, 0.42991], [-0.44178, 0.30191, 0.39968],
-            [-0.19505, 0.39755, 0.05366], [-0.18031, 0.60568, -0.02734],
-        ],
-        [[-0.37286, 0.19725, 0.42061], [-0.43721, 0.32271, 0.38703]],
-    ),
-}  # fmt: skip
+DGL_VALUES = OF_DGL["SAGEConv"]
 
 
-@pytest.mark.parametrize(("aggregator", "in_feats", "out_feats"), DGL_VALUES)
-def test_values_of_dgl(aggregator, in_feats, out_feats):
-    layer, feat = fill(SAGEConv(in_feats, out_feats, aggregator)), ramp(4, in_feats)
-    on_graph, weighted, on_block = DGL_VALUES[aggregator, in_feats, out_feats]
+@pytest.mark.parametrize("case", DGL_VALUES)
+def test_values_of_dgl(case):
+    aggregator, in_feats, out_feats = case.split()
+    layer = fill(SAGEConv(int(in_feats), int(out_feats), aggregator))
+    feat, (on_graph, weighted, on_block) = ramp(4, int(in_feats)), DGL_VALUES[case]
     assert_close(layer(toy_graph(), feat), on_graph)
     assert_close(layer(toy_graph(), feat, EDGE_WEIGHT), weighted)
     assert_close(layer(toy_graph(), feat, EDGE_WEIGHT.view(-1, 1)), weighted)
@@ -188,18 +130,6 @@ def test_wrong_number_of_edge_weights():
         for aggregator in ("mean", "lstm"):
             with pytest.raises(dgl.DGLError, match="edge_weight"):
                 SAGEConv(3, 2, aggregator)(toy_graph(), ramp(4, 3), wrong)
-
-
-def test_nan_in_weights_of_mini_batches_warns_once_and_not_in_evaluation(monkeypatch):
-    monkeypatch.setattr("gnnlab.ops.checks._warned", set())
-    layer, block = SAGEConv(3, 2, "mean"), toy_block()
-    feat, holes = ramp(block.num_src_nodes(), 3), torch.full((block.num_edges(),), torch.nan)
-    with pytest.warns(UserWarning, match="edge weights") as found:
-        for _ in range(3):
-            layer(block, feat, edge_weight=holes.clone())
-        with torch.no_grad():
-            layer(toy_graph(), ramp(4, 3), edge_weight=torch.full((7,), torch.nan))
-    assert len(found) == 1
 
 
 @pytest.mark.gpu

@@ -11,19 +11,24 @@ The toy block computes nodes 0 and 1 from nodes 0 … 3::
 
     2 ──(0)──> 0      0 ──(1)──> 1      3 ──(2)──> 1      1 ──(3)──> 1
 
-Expected tensors beside ``DGL 2.1`` in the tests were computed by it on this graph and this block,
-with features ``ramp(4, size)`` and parameters set by ``fill``.
+Expected tensors beside ``DGL 2.1`` in the tests and those of ``dgl.json`` were computed by it on
+this graph and this block, with features ``ramp(4, size)`` and parameters set by ``fill``.
 """
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import gnnlab as dgl
 
+# By layer and case: on the graph, on the graph with EDGE_WEIGHT, on the block.
+OF_DGL: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("dgl.json").read_text())
 EDGE_WEIGHT = torch.tensor([1.0, 2.0, 0.5, 1.0, 2.0, 1.0, 0.5])
 
 

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from matplotlib import rcParams
+from matplotlib import font_manager, rcParams
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
@@ -27,7 +27,6 @@ from builder.pages import lacks_font  # noqa: E402
 from builder.source import Slot, SourceError, read_lesson, unwrap  # noqa: E402
 
 import build  # noqa: E402
-from gnnlab.plot import fonts  # noqa: E402
 
 GLOSSARY = """term,ko,zh,ko_not,zh_not,known
 node,노드,节点,정점,顶点|结点,
@@ -128,11 +127,13 @@ def test_figures_without_the_font_of_their_language_are_told(
 ) -> None:
     """They would be stored in English, and nothing else would fail."""
     figure = {"a": [{"output_type": "display_data", "data": {"image/png": ""}}]}
-    monkeypatch.setattr(fonts, "_family", lambda lang: None)
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [])
     (warning,) = lacks_font("01_tiny", "ko", figure)
     assert "01_tiny: its figures were drawn in English" in warning
     assert lacks_font("01_tiny", "solutions", figure) == lacks_font("01_tiny", "ko", {}) == []
-    monkeypatch.setattr(fonts, "_family", {"en": None, "ko": "Noto Sans CJK KR"}.get)
+    font = font_manager.FontEntry(fname="/fonts/a.ttc", name="Noto Sans CJK KR")
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [font])
     assert lacks_font("01_tiny", "ko", figure) == []
     # The language of this process's own figures stays.
     assert rcParams["font.family"] == ["DejaVu Sans"]
@@ -399,20 +400,20 @@ def test_ranges_do_not_strike_through_what_is_between_them() -> None:
     assert slot.say("ko") == r"노드 0\~3은 파티션 0에, 4\~7은 1에 있습니다."
 
 
-def test_chinese_lines_are_joined() -> None:
-    assert (
-        unwrap("图上的\n节点，\n`block` 和\nDGL\n\n- 一\n- 二")
-        == "图上的节点，`block` 和\nDGL\n\n- 一\n- 二"
-    )
-
-
-def test_chinese_lines_are_joined_at_emphasis_and_links() -> None:
-    assert unwrap("这是**\n重点\n**，\n**不是**\n别的。") == "这是**重点**，**不是**别的。"
-    assert unwrap("见 [解答](x)\n“一”\n。") == "见 [解答](x)“一”。"
-
-
-def test_wrapped_chinese_list_items_are_joined() -> None:
-    assert unwrap("- 一，\n  二\n  三\n  - 四。\n1. 五。") == "- 一，二三\n  - 四。\n1. 五。"
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (
+            "图上的\n节点，\n`a` 和\nDGL\n\n- 一\n- 二",
+            "图上的节点，`a` 和\nDGL\n\n- 一\n- 二",
+        ),
+        ("这是**\n重点\n**，\n**不是**\n别的。", "这是**重点**，**不是**别的。"),
+        ("见 [解答](x)\n“一”\n。", "见 [解答](x)“一”。"),
+        ("- 一，\n  二\n  三\n  - 四。\n1. 五。", "- 一，二三\n  - 四。\n1. 五。"),
+    ],
+)
+def test_chinese_lines_are_joined(lines: str, text: str) -> None:
+    assert unwrap(lines) == text
 
 
 @pytest.mark.parametrize("item", ["- 二", "2. 二", "> 二", "| 二 |", "## 二", "**二**"])

@@ -9,5 +9,5 @@ from gnnlab.ops import primitive, torch_path
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways of computing; the second is the one that a GPU takes."""
     if request.param == "torch operators":
-        monkeypatch.setattr(primitive, "_path", lambda x: torch_path)
+        monkeypatch.setattr(primitive, "implementation", lambda x: torch_path)
     return request.param

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.kernels import threads
 from gnnlab.ops import relu_dropout
 
 
@@ -42,22 +39,6 @@ def test_gradient_follows_the_mask() -> None:
     assert torch.equal(grad, out.gt(0) * torch.tensor(4 / 3))
     negative = relu_dropout(-x.detach().abs(), 0.25)
     assert negative.eq(0).all()
-
-
-def test_seed_decides_and_threads_do_not(
-    torch_threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threads, "_WORTH_A_CHUNK", 1)
-    x = torch.randn(101, 7, requires_grad=True)
-    results = []
-    for count, seed in ((1, 5), (2, 5), (1, 6)):
-        torch_threads(count)
-        torch.manual_seed(seed)
-        out = relu_dropout(x, 0.5)
-        results.append((out, torch.autograd.grad(out.sum(), x)[0], relu_dropout(x, 0.5)))
-    assert all(map(torch.equal, results[0], results[1]))
-    assert not torch.equal(results[0][0], results[0][2])
-    assert not torch.equal(results[0][0], results[2][0])
 
 
 def test_views_and_nan() -> None:

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch.autograd import gradcheck
 
 import gnnlab as dgl
-from gnnlab.kernels import threads
 from gnnlab.ops import edge_softmax
 from tests.ops import reference
 from tests.ops.reference import assert_near, random_graph, toy_graph
@@ -55,19 +52,6 @@ def test_large_scores_do_not_overflow(path: str) -> None:
     out = edge_softmax(toy_graph(), scores)
     assert_near(out[[1, 3, 5]], torch.tensor([0.5, 0.5, 1.0]))
     assert_near(out[[2, 4, 6]], torch.full((3,), 1 / 3))
-
-
-def test_does_not_depend_on_threads(
-    torch_threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threads, "_WORTH_A_CHUNK", 1)
-    graph, results = random_graph(50, 64, 900), []
-    scores = torch.randn(900, 3, requires_grad=True)
-    for count in (1, 2):
-        torch_threads(count)
-        out = edge_softmax(graph, scores)
-        results.append([out, *torch.autograd.grad(out.square().sum(), scores)])
-    assert all(map(torch.equal, *results))
 
 
 def test_half_precision_and_empty_graphs(path: str) -> None:

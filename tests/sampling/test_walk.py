@@ -9,7 +9,6 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, OutOfRange
-from tests.accelerator import GPU
 
 BOUGHT = ("user", "buys", "item")
 BACK = ("item", "bought by", "user")
@@ -142,12 +141,3 @@ def test_bad_samplers_are_refused() -> None:
         dgl.sampling.PinSAGESampler(g, "item", "item", 1, 0.5, 10, 3)
     with pytest.raises(OutOfRange):
         dgl.sampling.PinSAGESampler(g, "item", "user", 1, 0.5, 10, 3)([99])
-
-
-@pytest.mark.gpu
-def test_walks_on_a_gpu_are_those_on_the_cpu() -> None:
-    g, found = dgl.rand_graph(300, 2000), []
-    for device in ("cpu", GPU):
-        dgl.seed(1)
-        found.append(dgl.sampling.random_walk(g.to(device), g.nodes(), length=5)[0].cpu())
-    assert torch.equal(*found)
