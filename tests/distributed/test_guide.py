@@ -136,7 +136,7 @@ def test_the_graph(part_config: str) -> None:
     g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
     assert (g.num_nodes(), g.number_of_nodes(), g.number_of_edges()) == (300, 300, 3000)
     assert g.ndata["train_mask"][0].shape == (1,)
-    assert g.get_partition_book().num_partitions() == g._client.transport.num_parts
+    assert g.get_partition_book().num_partitions() == g.client.transport.num_parts
     # what the tutorials' helper for processes does
     g.in_degrees(0), g.out_degrees(0), g.find_edges([0])
 

@@ -669,7 +669,7 @@ def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
                 return super().items()
 
         entry = writer.entries["node~_N~h"]
-        writer._attach(Watched({"node~_N~h": entry, "node~_N~new": entry}))
+        writer.attach(Watched({"node~_N~h": entry, "node~_N~new": entry}))
         store.refresh()
         assert "node~_N~new" in store.tensors
 
@@ -677,7 +677,7 @@ def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
 def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch: Any) -> None:
     """The garbage collector runs at any place: a lost tensor is forgotten there, by a message."""
     writer, reader = Memory(JOB, 9), Memory(JOB, 9, timeout=1)
-    attach, depth = reader._attach, []
+    attach, depth = reader.attach, []
 
     def look_again(entries: Any) -> None:
         depth.append(1)
@@ -685,7 +685,7 @@ def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch:
             reader.refresh()
         attach(entries)
 
-    monkeypatch.setattr(reader, "_attach", look_again)
+    monkeypatch.setattr(reader, "attach", look_again)
     writer.create("node~_N~h", (2,), torch.float32)
     looker = threading.Thread(target=reader.refresh, daemon=True)
     looker.start()
