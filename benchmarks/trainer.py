@@ -16,7 +16,8 @@ import runpy
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ import torch
 import torch.nn.functional as F
 
 import gnnlab as dgl
-from gnnlab.dataloading.loader import DataLoader
+from gnnlab.dataloading.executors import Executor, Inline, chosen_by
+from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.distributed import DistGraph, DistNodeDataLoader
 from gnnlab.distributed.context import current
-from gnnlab.distributed.samplers import receive, send
+from gnnlab.distributed.sampler_processes import receive, send
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "train_dist.py"
 FANOUTS, HIDDEN, STEPS, SECONDS, AHEAD = [5, 10], 64, 8, 6.0, 4
@@ -100,33 +102,46 @@ def _alone(
 ) -> Iterator[dict[str, float]]:
     """Processor seconds of a batch in the main thread and in the prefetch thread."""
     spent = {"sample": 0.0, "waiting": 0.0}
-    make, iterate = DataLoader._make, DataLoader._from_thread
-
-    def timed(loader: DataLoader, task: Any) -> Any:
-        begin = time.thread_time()
-        try:
-            return make(loader, task)
-        finally:
-            spent["sample"] += time.thread_time() - begin
-
-    def awaited(loader: DataLoader, tasks: Any) -> Iterator[Any]:
-        batches = iterate(loader, tasks)
-        for _ in tasks:
-            begin = time.perf_counter()
-            one = [next(batches)]
-            spent["waiting"] += time.perf_counter() - begin
-            yield one.pop()
-
     epoch(load(0))
-    DataLoader._make = timed  # type: ignore[assignment, method-assign]
-    DataLoader._from_thread = awaited  # type: ignore[assignment, method-assign]
     print("ready", flush=True)
     for _ in sys.stdin:
         spent.update(sample=0.0, waiting=0.0)
-        number, wall, used = _repeat(lambda number: epoch(load(number)))
+        with chosen_by(partial(_Timed, spent)):
+            number, wall, used = _repeat(lambda number: epoch(load(number)))
         found = {"compute": used, "sample": spent["sample"], "wall": wall}
         found["busy"] = wall - spent["waiting"]  # with what it waits for the interpreter
         yield {kind: seconds / number / STEPS for kind, seconds in found.items()}
+
+
+class _Timed:
+    """A loader's own executor; measures how long batches take in its thread, and to wait for."""
+
+    def __init__(self, spent: dict[str, float], own: Executor) -> None:
+        self.spent, self.own = spent, own
+
+    def run(self, recipe: Recipe, tasks: Sequence[Task]) -> Iterator[Any]:
+        timed: Any = _TimedRecipe(self.spent, recipe)
+        batches = self.own.run(timed, tasks)
+        for _ in tasks:
+            begin = time.perf_counter()
+            one = [next(batches)]
+            self.spent["waiting"] += time.perf_counter() - begin
+            yield one.pop()
+
+
+class _TimedRecipe:
+    def __init__(self, spent: dict[str, float], recipe: Recipe) -> None:
+        self.spent, self.recipe = spent, recipe
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.recipe, name)
+
+    def __call__(self, task: Task) -> Any:
+        begin = time.thread_time()
+        try:
+            return self.recipe(task)
+        finally:
+            self.spent["sample"] += time.thread_time() - begin
 
 
 def _in_pair(
@@ -158,8 +173,12 @@ def _in_pair(
             peer.sendall(b".")
             yield {"compute": used / number / STEPS, "wall": wall / number / STEPS}
         return
-    DataLoader._from_thread = lambda self, tasks: map(self._make, tasks)  # type: ignore
-    batches = itertools.chain.from_iterable(map(load, itertools.count()))
+
+    def inline(number: int) -> Iterator[Any]:
+        with chosen_by(lambda own: Inline()):
+            return iter(load(number))
+
+    batches = itertools.chain.from_iterable(map(inline, itertools.count()))
     next(batches)
     print("ready", flush=True)
     for _ in sys.stdin:

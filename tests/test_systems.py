@@ -26,7 +26,7 @@ import tempfile
 import torch
 
 import gnnlab as dgl
-import gnnlab.distributed.samplers
+import gnnlab.distributed.sampler_processes
 import gnnlab.distributed.server
 import gnnlab.simulate
 from gnnlab.launch import agent, copy_files, doctor, launch

@@ -17,8 +17,9 @@ from torch.utils.data.distributed import DistributedSampler
 
 from gnnlab import random
 from gnnlab.dataloading.edges import EdgePredictionSampler
-from gnnlab.dataloading.features import attach_features, fetch_ahead
-from gnnlab.dataloading.loader import received, warn_of_ranks
+from gnnlab.dataloading.epochs import warn_of_ranks
+from gnnlab.dataloading.executors import received
+from gnnlab.dataloading.recipe import GraphRecipe
 from gnnlab.dataloading.seeds import read_indices
 from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.batch import batch
@@ -168,7 +169,7 @@ class NodeCollator:
     def __init__(self, g: Graph, nids: Any, graph_sampler: Any) -> None:
         check_graph(g, type(self).__name__)
         self.g, self.graph_sampler = g, graph_sampler
-        self._block_graph = g
+        self._recipe = GraphRecipe([g], graph_sampler, g.device)
         #: One item per seed: an ID, or (type, ID) if seeds are given by type.
         self.dataset: Any = read_indices(g, nids).items()
 
@@ -181,11 +182,7 @@ class NodeCollator:
                 ids.setdefault(name, []).append(i)
         else:
             ids = torch.as_tensor([int(i) for i in items])
-        result = self.graph_sampler.sample(self.g, ids)
-        attach_features(self.g, result[:-1])
-        attach_features(self._block_graph, result[-1])
-        fetch_ahead(result)
-        return result
+        return self._recipe.complete(self.graph_sampler.sample(self.g, ids))
 
 
 class EdgeCollator(NodeCollator):
@@ -220,4 +217,5 @@ class EdgeCollator(NodeCollator):
             g_sampling=None if g_sampling is g else g_sampling,
         )
         super().__init__(g, eids, sampler)
-        self._block_graph = sampler.g_sampling or g
+        if sampler.g_sampling is not None:
+            self._recipe.graphs = [g, sampler.g_sampling]

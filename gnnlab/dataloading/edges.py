@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from gnnlab.dataloading.exclude import Exclusion
-from gnnlab.dataloading.features import attach_features, set_edge_lazy_features
+from gnnlab.dataloading.features import set_edge_lazy_features
 from gnnlab.dataloading.loader import DataLoader
 from gnnlab.dataloading.negative_sampler import graph_of_pairs
 from gnnlab.dataloading.sampler import (
@@ -268,12 +268,10 @@ class EdgeDataLoader(DataLoader):
             g_sampling=None if g_sampling is g else g_sampling,
         )
         super().__init__(g, eids, sampler, device, **kwargs)
-        self._graphs = [g, self.g_sampling]
 
-    def _attach(self, batch: Any, sampled: Any = None, fetch: Any = None) -> None:
-        sampled = batch if sampled is None else sampled
-        attach_features(self.graph, batch[:-1], sampled[:-1], fetch)
-        attach_features(self.g_sampling, batch[-1], sampled[-1], fetch)
+    def _sources(self) -> list[Any]:
+        """Return the graph of the seeds, and the one of the blocks if it is another."""
+        return [self.graph, *([] if self.g_sampling is self.graph else [self.g_sampling])]
 
 
 def _check_sampler(sampler: Any, exclude: Any) -> None:

@@ -141,14 +141,14 @@ def set_node_lazy_features(g: Graph, feature_names: Any) -> None:
 
 
 def _add_names(g: Graph, feature_names: Any, *sides: str) -> None:
-    # Stored on the graph, so that a worker process returns the names with it.
-    vars(g).setdefault("_fetch_ahead", []).append((sides, feature_names))
+    g.named_to_prefetch = (*g.named_to_prefetch, (sides, feature_names))
 
 
 def fetch_ahead(batch: Any) -> None:
     """Fetch the features that the sampler named for prefetching, before the model reads them."""
     for part in graphs_in(batch):
-        for sides, names in vars(part).pop("_fetch_ahead", ()):
+        named, part.named_to_prefetch = part.named_to_prefetch, ()
+        for sides, names in named:
             _read([pair for side in sides for pair in getattr(part, side).items()], names)
 
 

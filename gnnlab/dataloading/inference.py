@@ -74,5 +74,5 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
             idtype=g.idtype,
             device=g.device,
         )
-        block._kept = kept
+        block.kept_results = kept
         yield slice(lo, hi), block

@@ -221,6 +221,11 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
             set_edge_lazy_features(block, self.prefetch_edge_feats)
 
 
+def innermost(sampler: Any) -> Any:
+    """Return the sampler of nodes behind one of edges."""
+    return getattr(sampler, "sampler", sampler)
+
+
 def is_pure(part: Any) -> bool:
     """Whether a loader may call a sampler in another thread: its class itself says ``pure = True``.
 

@@ -96,8 +96,6 @@ def read_indices(graph: Graph, indices: Any) -> Seeds:
 
 def _sizes(graph: Any, kind: Any = None) -> list[int]:
     """Return the numbers of nodes and edges of each type, or of one type."""
-    if not hasattr(graph, "ntypes"):  # items of a data set, of unknown number
-        return []
     of_nodes = [graph.num_nodes(t) for t in graph.ntypes if kind in (None, t)]
     return of_nodes + [
         graph.num_edges(e) for e in graph.canonical_etypes if kind in (None, e, e[1])

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.dataloading.loader import DataLoader
+from gnnlab.dataloading.epochs import Loader
 from gnnlab.distributed import context
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.optim import SparseOptimizer
@@ -297,7 +297,7 @@ def _take_state(name: str, part: Any, state: Any, same_ranks: bool) -> None:
     if isinstance(part, SparseOptimizer):
         part.load_progress(state)
         return
-    if isinstance(part, DataLoader) and not same_ranks:
+    if isinstance(part, Loader) and not same_ranks:
         if state["batch"]:
             raise InvalidInput(
                 f"{name} stood at batch {state['batch']} of an epoch, whose batches depend on the "

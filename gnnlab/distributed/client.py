@@ -225,10 +225,7 @@ class Client:
         tables = [self.transport.readable(shard.part, name) for shard in shards]
         far = [shard for shard, table in zip(shards, tables, strict=True) if table is None]
         kept = self._table(policy, name) if far else None
-        only = tables[0] if len(shards) == 1 else None
-        if only is not None:
-            return far, None, lambda _: gather.rows(only, shards[0].rows)
-        if len(shards) == 1 and kept is None:
+        if len(shards) == len(far) == 1 and kept is None:
             return far, None, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), DTYPES[there.dtype])
         if kept is not None:

@@ -12,61 +12,49 @@ DGL user guide, chapter 7.2, "Distributed Sampling".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from copy import copy
-from types import SimpleNamespace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from gnnlab import trace
 from gnnlab.dataloading.edges import EdgeDataLoader
+from gnnlab.dataloading.epochs import Loader
+from gnnlab.dataloading.executors import Executor
 from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
-from gnnlab.dataloading.sampler import Sampler
+from gnnlab.dataloading.recipe import Recipe, Task
+from gnnlab.dataloading.seeds import Seeds
 from gnnlab.distributed import context
-from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.prepare import prepare
-from gnnlab.errors import InvalidInput
+from gnnlab.distributed.sampler_processes import SamplerProcesses
+from gnnlab.errors import InvalidInput, whole_number
 
-__all__ = ["DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"]
+__all__ = [
+    "OPTIONS_WITHOUT_EFFECT",
+    "DistDataLoader",
+    "DistEdgeDataLoader",
+    "DistNodeDataLoader",
+    "executor_of_job",
+]
 
-# The number of samplers is set when the job is started, and results are on the CPU.
-_NOT_HERE = (
+#: Options of ordinary loaders that distributed ones accept: the number of samplers is set when the
+#: job is started, and results are on the CPU.
+OPTIONS_WITHOUT_EFFECT = (
     *("num_workers", "persistent_workers", "prefetch_factor", "worker_init_fn"),
     *("multiprocessing_context", "timeout", "pin_memory", "use_ddp", "ddp_seed", "use_uva"),
 )
 
 
-class _InSamplers(DataLoader):
-    """A loader whose batches are made by the trainer's sampler processes, if it has any."""
+def executor_of_job(own: Executor, ahead: int | None = None) -> Executor:
+    """Return the sampler processes of this trainer if it has any, else the loader's own executor.
 
-    queue_size: int | None = None
-    _best: dict[str, np.ndarray] | None = None  # for the caches of sampler processes
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out epochs that have begun: a sampler process has no use for them."""
-        return {name: x for name, x in vars(self).items() if not isinstance(x, Generator)}
-
-    def _make_all(self, names: list[Any]) -> Iterator[Any]:
-        samplers = context.samplers()
-        prepare(self, names, samplers is not None)
-        if samplers is None:
-            return super()._make_all(names)
-        there = copy(self)
-        if isinstance(self.graph, DistGraph):
-            there._best = self.graph._client.cache.best
-        there.device, there.indices = torch.device("cpu"), None  # type: ignore[assignment]
-        made = samplers.run(there._make, names, self.queue_size)
-        return map(self._finish, trace.waiting(made))
-
-    def _make(self, task: Any) -> Any:
-        if self._best:
-            self.graph._client.cache.prepare(self._best)  # type: ignore[attr-defined]
-        return super()._make(task)
+    At most ``ahead`` batches are pending; see :meth:`Samplers.run`.
+    """
+    samplers = context.samplers()
+    return own if samplers is None else SamplerProcesses(samplers, ahead)
 
 
-class DistDataLoader(_InSamplers):
+class DistDataLoader(Loader):
     """Iterate over mini-batches that a user function makes.
 
     Parameters
@@ -119,26 +107,35 @@ class DistDataLoader(_InSamplers):
             )
         if collate_fn is not None and not callable(collate_fn):
             raise InvalidInput(f"collate_fn must be a function of a batch; found {collate_fn!r}")
-        for name, value in ("batch_size", batch_size), ("queue_size", queue_size):
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= 1):
-                raise InvalidInput(f"{name} must be a number, 1 or more; found {value!r}")
-        self.dataset, self.collate_fn, self.queue_size = dataset, collate_fn, queue_size
-        super().__init__(
-            _NOWHERE,  # type: ignore[arg-type]
-            range(len(dataset)),
-            _Collate(dataset, collate_fn),
-            batch_size=int(batch_size),
-            shuffle=shuffle,
-            drop_last=drop_last,
-            seed=seed,
-        )
+        self.dataset, self.collate_fn = dataset, collate_fn
+        self.queue_size = None if queue_size is None else whole_number(queue_size, "queue_size", 1)
+        positions = Seeds({"": torch.arange(len(dataset))}, typed=False)
+        super().__init__(positions, batch_size, shuffle, drop_last, seed)
 
-    def _finish(self, batch: Any) -> Any:
-        return batch  # collate_fn has made all of it
+    def recipe(self, tasks: Sequence[Task]) -> Recipe:
+        """Return how the batches of an epoch are made."""
+        return _Collated(self.dataset, self.collate_fn)
+
+    def executor(self) -> Executor:
+        """Return what makes the batches."""
+        return executor_of_job(super().executor(), self.queue_size)
 
 
-class DistNodeDataLoader(_InSamplers, NodeDataLoader):
+class _OfGraph(DataLoader):
+    """Loaders of a distributed graph: its cache is prepared for each epoch."""
+
+    def recipe(self, tasks: Sequence[Task]) -> Recipe:
+        """Return how the batches of an epoch are made."""
+        recipe = super().recipe(tasks)
+        prepare(self, recipe, tasks)
+        return recipe
+
+    def executor(self) -> Executor:
+        """Return what makes the batches."""
+        return executor_of_job(super().executor())
+
+
+class DistNodeDataLoader(_OfGraph, NodeDataLoader):
     """Iterate over mini-batches of nodes of a distributed graph.
 
     Parameters
@@ -179,7 +176,7 @@ class DistNodeDataLoader(_InSamplers, NodeDataLoader):
         super().__init__(g, nids, graph_sampler, device, **_here(kwargs))
 
 
-class DistEdgeDataLoader(_InSamplers, EdgeDataLoader):
+class DistEdgeDataLoader(_OfGraph, EdgeDataLoader):
     """Iterate over mini-batches of edges of a distributed graph.
 
     Parameters
@@ -225,24 +222,22 @@ class DistEdgeDataLoader(_InSamplers, EdgeDataLoader):
 
 
 def _here(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in _NOT_HERE}
+    return {name: value for name, value in options.items() if name not in OPTIONS_WITHOUT_EFFECT}
 
 
-_NOWHERE = SimpleNamespace(device=torch.device("cpu"), idtype=torch.int64)
-
-
-class _Collate(Sampler):
-    """Turns positions of items into a mini-batch."""
+class _Collated(Recipe):
+    """Items of a data set as a mini-batch; the seeds are their positions."""
 
     def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None) -> None:
         self.dataset, self.collate_fn = dataset, collate_fn
 
-    def sample(self, g: Any, indices: torch.Tensor) -> Any:
+    def draw(self, seeds: torch.Tensor) -> Any:
+        """Return the items at some positions, collated."""
         items: Any
         if isinstance(self.dataset, torch.Tensor):
-            items = self.dataset[indices]
+            items = self.dataset[seeds]
         elif isinstance(self.dataset, np.ndarray):
-            items = self.dataset[indices.numpy()]
+            items = self.dataset[seeds.numpy()]
         else:
-            items = [self.dataset[i] for i in indices.tolist()]
+            items = [self.dataset[i] for i in seeds.tolist()]
         return items if self.collate_fn is None else self.collate_fn(items)

@@ -34,7 +34,7 @@ class TracedRows:
         self._looked_up = 0
         self._trace: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
-    def _traced(self, ids: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    def traced(self, ids: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Return rows just looked up; if gradients are enabled, theirs will be kept."""
         if torch.is_grad_enabled():
             rows.requires_grad_()
@@ -147,7 +147,7 @@ class DistEmbedding(TracedRows):
         ids = as_tensor(idx, "row IDs", integers=True)
         flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))
         rows = self._tensor[flat].to(device)
-        rows = self._traced(flat, rows)
+        rows = self.traced(flat, rows)
         return rows.view(*ids.shape, self.embedding_dim) if ids.ndim > 1 else rows
 
     # -------------------------------------------------------------- attributes

@@ -139,7 +139,7 @@ class DistGraph(GraphSchema):
     @property
     def local_partition(self) -> Graph:
         """The part on this machine, as :func:`load_partition` returns it."""
-        return self._client.transport.part().graph()
+        return self.client.transport.part().graph()
 
     def cache_info(self) -> CacheInfo:
         """Return hits and misses of the feature cache (``cache_bytes``).
@@ -160,7 +160,7 @@ class DistGraph(GraphSchema):
         >>> info.hits, info.misses, info.hit_rate
         (0, 0, 0.0)
         """
-        return self._client.cache_info()
+        return self.client.cache_info()
 
     @property
     def traffic(self) -> Traffic:
@@ -179,7 +179,7 @@ class DistGraph(GraphSchema):
 
     def barrier(self) -> None:
         """Wait until all trainers have called this."""
-        self._client.barrier()
+        self.client.barrier()
 
     # -------------------------------------------------- functions as methods
     in_degrees = queries.in_degrees
@@ -212,7 +212,7 @@ class DistGraph(GraphSchema):
             )
         weights = sampling.weight_names(self, prob)
         return sampling.request_layer(
-            self._client, seeds, fanouts, next_key(), replace, weights, excluded
+            self.client, seeds, fanouts, next_key(), replace, weights, excluded
         )
 
     # ------------------------------------------------------------------ looks
@@ -261,7 +261,7 @@ class DistGraph(GraphSchema):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (*self._client.source, *self._client.cache_settings)
+        return _reopen, (*self.client.source, *self.client.cache_settings)
 
 
 def _reopen(graph_name: str, part_config: str, cache_bytes: int, cache_policy: str) -> DistGraph:

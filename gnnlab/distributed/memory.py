@@ -13,6 +13,7 @@ this machine removes every catalog that no process has locked.
 from __future__ import annotations
 
 import glob
+import itertools
 import math
 import mmap
 import os
@@ -40,7 +41,7 @@ try:
 except ImportError:  # Windows, where the simulator imports this module but creates no files
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Memory", "SharedStore"]
+__all__ = ["Memory", "SharedStore", "SharedTensors"]
 
 _CAPACITY = 1 << 24  # bytes of the catalog, a sparse file
 _HEAD = struct.Struct("<QQ")  # version, odd during a write; length
@@ -81,7 +82,102 @@ class Entry(msgspec.Struct):
             )
 
 
-class Memory:
+class SharedTensors:
+    """Tensors that the threads of this process share, and an entry for each.
+
+    It is the memory of a simulated machine, and the base of :class:`Memory`. ``entries`` and
+    ``tensors`` are by full name.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.by_file: dict[str, torch.Tensor] = {}
+        self.lock = Lock()  # reentrant: freeing a tensor may call a method of this object
+        self._numbers = itertools.count()
+
+    def refresh(self) -> bool:
+        """Read the entries that other processes have changed; return whether there were any."""
+        return False
+
+    def create(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        is_gdata: bool = True,
+        values: torch.Tensor | None = None,
+    ) -> None:
+        """Create a tensor, of zeros or of ``values``."""
+        tensor = torch.zeros(shape, dtype=dtype)
+        if values is not None:
+            tensor.copy_(values)
+        with self.lock:
+            file = f"tensor-{next(self._numbers)}"
+            self.by_file[file] = tensor
+            self.publish({name: Entry(file, tuple(shape), dtype_name(dtype), is_gdata)})
+
+    def publish(self, changed: Mapping[str, Entry | None]) -> None:
+        """Change entries; None removes one."""
+        self.attach(self.entries_with(changed))
+
+    def entries_with(self, changed: Mapping[str, Entry | None]) -> dict[str, Entry]:
+        """Return the entries after a change."""
+        return {n: e for n, e in {**self.entries, **changed}.items() if e is not None}
+
+    def attach(self, entries: dict[str, Entry]) -> None:
+        """Hold the tensors of the entries, and no others."""
+        found = {
+            e.file: self.by_file[e.file] if e.file in self.by_file else self.open_file(e)
+            for e in entries.values()
+            if e.file
+        }
+        self.by_file = found
+        self.tensors = {name: found[e.file] for name, e in entries.items() if e.file}
+        self.entries = entries  # last, because stores compare it to detect changes
+
+    def open_file(self, entry: Entry) -> torch.Tensor:
+        """Return the tensor of an entry that another process has made."""
+        raise NotImplementedError
+
+    def remove_file(self, file: str) -> None:
+        """Remove the file of a tensor that nobody needs; those who hold it may still use it."""
+
+    def release(self, name: str, rank: int, num_ranks: int, of_part: bool = False) -> None:
+        """Record that a rank no longer needs a tensor; the last rank's release deletes it."""
+        with self.lock:
+            before = self.entries.get(name) or (Entry() if of_part else None)
+            if before is None or before.is_gone:
+                return
+            before.check_thawed(name)
+            released = sorted({*before.released, rank})
+            entry: Entry | None = msgspec.structs.replace(before, released=released)
+            if len(released) >= num_ranks:
+                if before.file:
+                    self.remove_file(before.file)
+                entry = Entry(is_gone=True) if of_part else None
+            self.publish({name: entry})
+
+    def keep(self, name: str) -> None:
+        """Record that all ranks need a tensor, also those that had released it."""
+        with self.lock:
+            before = self.entries.get(name)
+            if before is not None and before.released:
+                self.publish({name: msgspec.structs.replace(before, released=[])})
+
+    def freeze(self, name: str) -> bool:
+        """Make a feature of the partition read-only; return whether this is possible."""
+        with self.lock:
+            before = self.entries.get(name) or Entry()
+            if before.is_untouched and not before.is_frozen:
+                self.publish({name: Entry(is_frozen=True)})
+            return before.is_untouched
+
+    def close(self) -> None:
+        """Leave the tensors to the other processes."""
+
+
+class Memory(SharedTensors):
     """The shared tensors of one machine of a job.
 
     Parameters
@@ -93,13 +189,6 @@ class Memory:
         Seconds to wait for another process to create the catalog. By default it is created here,
         and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep` and
         :meth:`freeze`.
-
-    Attributes
-    ----------
-    entries : dict
-        Full name of a tensor → its catalog entry.
-    tensors : dict of torch.Tensor
-        Full name → rows.
 
     Examples
     --------
@@ -123,10 +212,7 @@ class Memory:
                 "or do without servers: initialize() with a part_config, or gnnlab.simulate"
             )
         self._prefix = f"gnnlab-{job}-{machine}-"
-        self.entries: dict[str, Entry] = {}
-        self.tensors: dict[str, torch.Tensor] = {}
-        self._mapped: dict[str, torch.Tensor] = {}  # by file
-        self._lock = Lock()  # reentrant: freeing a tensor may call a method of this object
+        super().__init__()
         self._version = 0
         self._owner = os.getpid()
         path = _FOLDER / f"{self._prefix}catalog"
@@ -152,7 +238,7 @@ class Memory:
         """Read the catalog if it has changed; return whether it had."""
         if _HEAD.unpack_from(self._map)[0] == self._version:
             return False
-        with self._lock:
+        with self.lock:
             deadline = time.monotonic() + _WRITING
             version, length = _HEAD.unpack_from(self._map)
             content = self._map[_START : _START + length]
@@ -166,21 +252,17 @@ class Memory:
                 version, length = _HEAD.unpack_from(self._map)
                 content = self._map[_START : _START + length]
             if version != self._version:
-                self._attach(msgspec.msgpack.decode(content, type=dict[str, Entry]))
+                self.attach(msgspec.msgpack.decode(content, type=dict[str, Entry]))
                 self._version = version
         return True
 
-    def _attach(self, entries: dict[str, Entry]) -> None:
-        """Map the files of the entries; a dropped file is unmapped with its last tensor."""
-        mapped = {}
-        for entry in entries.values():
-            if entry.file in self._mapped:
-                mapped[entry.file] = self._mapped[entry.file]
-            elif entry.file:
-                mapped[entry.file] = _map(entry.file, entry.shape, read_dtype(entry.dtype))
-        self._mapped = mapped
-        self.tensors = {name: mapped[e.file] for name, e in entries.items() if e.file}
-        self.entries = entries  # last, because stores compare it to detect changes
+    def open_file(self, entry: Entry) -> torch.Tensor:
+        """Map the file of an entry; it is unmapped with its last tensor."""
+        return _map(entry.file, entry.shape, read_dtype(entry.dtype))
+
+    def remove_file(self, file: str) -> None:
+        """Remove a file; processes that have mapped it may still use it."""
+        (_FOLDER / file).unlink(missing_ok=True)
 
     # ------------------------------------------------------------------ writing
     def create(
@@ -216,48 +298,18 @@ class Memory:
             ) from None
         finally:
             os.close(descriptor)
-        with self._lock:
-            self._mapped[file] = tensor
+        with self.lock:
+            self.by_file[file] = tensor
             try:
-                self._publish({name: Entry(file, tuple(shape), dtype_name(dtype), is_gdata)})
+                self.publish({name: Entry(file, tuple(shape), dtype_name(dtype), is_gdata)})
             except BaseException:
-                del self._mapped[file]
+                del self.by_file[file]
                 os.unlink(path)
                 raise
 
-    def release(self, name: str, rank: int, num_ranks: int, of_part: bool = False) -> None:
-        """Record that a rank no longer needs a tensor; the last rank's release deletes it."""
-        with self._lock:
-            before = self.entries.get(name) or (Entry() if of_part else None)
-            if before is None or before.is_gone:
-                return
-            before.check_thawed(name)
-            released = sorted({*before.released, rank})
-            entry: Entry | None = msgspec.structs.replace(before, released=released)
-            if len(released) >= num_ranks:
-                if before.file:
-                    (_FOLDER / before.file).unlink(missing_ok=True)
-                entry = Entry(is_gone=True) if of_part else None
-            self._publish({name: entry})
-
-    def keep(self, name: str) -> None:
-        """Record that all ranks need a tensor, also those that had released it."""
-        with self._lock:
-            before = self.entries.get(name)
-            if before is not None and before.released:
-                self._publish({name: msgspec.structs.replace(before, released=[])})
-
-    def freeze(self, name: str) -> bool:
-        """Make a feature of the partition read-only; return whether this is possible."""
-        with self._lock:
-            before = self.entries.get(name) or Entry()
-            if before.is_untouched and not before.is_frozen:
-                self._publish({name: Entry(is_frozen=True)})
-            return before.is_untouched
-
-    def _publish(self, changed: Mapping[str, Entry | None]) -> None:
+    def publish(self, changed: Mapping[str, Entry | None]) -> None:
         """Write the catalog; None removes an entry."""
-        entries = {n: e for n, e in {**self.entries, **changed}.items() if e is not None}
+        entries = self.entries_with(changed)
         content = msgspec.msgpack.encode(entries)
         if len(content) > _CAPACITY - _START:
             raise GNNLabError(f"{len(entries)} distributed tensors are too many")
@@ -266,7 +318,7 @@ class Memory:
         self._map[8 : _HEAD.size] = len(content).to_bytes(8, "little")
         self._map[:8] = (self._version + 2).to_bytes(8, "little")
         self._version += 2
-        self._attach(entries)
+        self.attach(entries)
 
     def close(self) -> None:
         """Unlock and close the catalog; the last process to do so removes the files."""
@@ -350,10 +402,10 @@ class SharedStore(Store):
     Parameters
     ----------
     part : Part
-    memory : Memory
+    memory : SharedTensors
     """
 
-    def __init__(self, part: Part, memory: Memory) -> None:
+    def __init__(self, part: Part, memory: SharedTensors) -> None:
         super().__init__(part)
         self.memory = memory
         self._of_part = dict(self.tensors)

@@ -100,7 +100,7 @@ class SparseOptimizer:
             if not used[i]:
                 continue
             self._steps[i] += 1
-            emb.weight._client.update(
+            emb.weight.client.update(
                 emb.part_policy,
                 emb.weight.name,
                 *(given or _nothing(emb.weight)),
@@ -213,13 +213,13 @@ class SparseOptimizer:
 
     def _wait(self) -> None:
         if context.num_trainers() > 1:
-            self.params[0].weight._client.barrier()
+            self.params[0].weight.client.barrier()
 
     def _by_any_rank(self, used: list[bool], num_ranks: int) -> list[bool]:
         """Return, per embedding, whether any trainer has gradients for it in this step."""
         if num_ranks == 1:
             return used
-        transport: Any = self.params[0].weight._client.transport
+        transport: Any = self.params[0].weight.client.transport
         flags = transport.meet("step of a sparse optimizer", "".join("01"[flag] for flag in used))
         return ["1" in of_all for of_all in zip(*flags, strict=True)]
 

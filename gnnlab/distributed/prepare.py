@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from gnnlab.dataloading.features import graphs_in
-from gnnlab.dataloading.loader import _sample
+from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.dataloading.sampler import NeighborSampler
+from gnnlab.distributed import context
 from gnnlab.distributed.cache import remote_numbers
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.inclusion import inclusion_of_parts
@@ -25,16 +26,16 @@ from gnnlab.graph.neighbor import read_fanouts
 __all__ = ["prepare"]
 
 
-def prepare(loader: Any, tasks: Sequence[Any], has_samplers: bool) -> None:
+def prepare(loader: Any, recipe: Recipe, tasks: Sequence[Task]) -> None:
     """Prepare the cache of the loader's graph, where it has one with such a policy.
 
     Parameters
     ----------
     loader : DataLoader
+    recipe : Recipe
+        How its batches are made.
     tasks : sequence of tuple
-        The batches of the epoch, as :mod:`gnnlab.dataloading.loader` names them.
-    has_samplers : bool
-        Whether sampler processes make the batches.
+        The batches of the epoch.
 
     Raises
     ------
@@ -43,18 +44,18 @@ def prepare(loader: Any, tasks: Sequence[Any], has_samplers: bool) -> None:
     """
     if not isinstance(loader.graph, DistGraph):
         return
-    cache = loader.graph._client.cache
+    cache = loader.graph.client.cache
     if not cache.num_bytes or isinstance(cache.transport, InProcess):
         return
     if cache.policy == "vip" and not cache.best:
         cache.prepare(_most_probable(loader))
     if cache.policy == "belady":
-        if has_samplers:
+        if context.samplers() is not None:
             raise InvalidInput(
                 "cache_policy='belady' plans the reads of one process, and sampler processes share "
                 "the batches; start the job without them, or use cache_policy='vip'"
             )
-        cache.follow(_plans(loader, tasks))
+        cache.follow(_plans(loader.graph, recipe, tasks))
 
 
 def _most_probable(loader: Any) -> dict[str, np.ndarray]:
@@ -69,7 +70,7 @@ def _most_probable(loader: Any) -> dict[str, np.ndarray]:
     probs = {ntype: np.zeros(g.num_nodes(ntype)) for ntype in g.ntypes}
     for name, ids in loader.indices.by_type.items():
         probs[name or g.ntypes[0]][ids.numpy()] = share
-    client, fanouts = g._client, [read_fanouts(g, fanout) for fanout in sampler.fanouts]
+    client, fanouts = g.client, [read_fanouts(g, fanout) for fanout in sampler.fanouts]
     found = inclusion_of_parts(
         client.transport, g.canonical_etypes, probs, fanouts, sampler.replace
     )
@@ -80,12 +81,11 @@ def _most_probable(loader: Any) -> dict[str, np.ndarray]:
     return best
 
 
-def _plans(loader: Any, tasks: Sequence[Any]) -> dict[str, Plan]:
+def _plans(g: DistGraph, recipe: Recipe, tasks: Sequence[Task]) -> dict[str, Plan]:
     """Sample all batches; return the remote rows that they need of each node type."""
-    g = loader.graph
     needed: dict[str, list[np.ndarray]] = {ntype: [] for ntype in g.ntypes}
     for task in tasks:
-        graphs = list(graphs_in(_sample(g, loader.graph_sampler, task)))
+        graphs = list(graphs_in(recipe.sample(task)))
         first = next((each for each in graphs if each.is_block), graphs[0] if graphs else None)
         for ntype, rows in needed.items():
             frame = None if first is None else first.src_frames.get(ntype)
@@ -101,6 +101,6 @@ def _plans(loader: Any, tasks: Sequence[Any]) -> dict[str, Plan]:
 
 def _own(g: DistGraph, ntype: str) -> tuple[int, int]:
     """Return the first ID of the own part, and the one after its last."""
-    part = g._client.transport.local_part
+    part = g.client.transport.local_part
     low, high = g.get_partition_book().node_ranges[ntype][part : part + 2].tolist()
     return low, high

@@ -83,7 +83,7 @@ def _degrees_of(g: GraphSchema, ids: torch.Tensor, etype: EdgeType, inward: bool
     number = g.get_etype_id(etype)
     found = torch.empty(len(ids), dtype=torch.int64)
     for positions, reply in _query_owners(
-        g._client, ids, offsets, "node", lambda rows: Degrees(number, rows, inward)
+        g.client, ids, offsets, "node", lambda rows: Degrees(number, rows, inward)
     ):
         found[positions] = reply
     return found
@@ -143,7 +143,7 @@ def _ends_of(
     number = g.get_etype_id(etype)
     src, dst = (torch.empty(len(ids), dtype=torch.int64) for _ in range(2))
     for positions, ends in _query_owners(
-        g._client, ids, offsets, "edge", lambda rows: FindEdges(number, rows)
+        g.client, ids, offsets, "edge", lambda rows: FindEdges(number, rows)
     ):
         src[positions], dst[positions] = ends
     return src, dst
@@ -179,7 +179,7 @@ def reverse_edges(
     ids = read_ids(edges, g.num_edges(name), "edge")
     offsets = g.get_partition_book().edge_ranges[name]
     answers = _query_owners(
-        g._client, ids, offsets, "edge", lambda rows: Reverse(numbers[0], rows, numbers[1])
+        g.client, ids, offsets, "edge", lambda rows: Reverse(numbers[0], rows, numbers[1])
     )
     return torch.cat([torch.empty(0, dtype=torch.int64), *(reply for _, reply in answers)])
 

@@ -1,8 +1,7 @@
 """The client's side of a job: which server gets which message, and what its replies mean.
 
 Destinations are those of :mod:`gnnlab.distributed.protocol`. Reads of rows of the own machine are
-answered from shared memory; all other messages go to servers, through a :class:`Carrier`: sockets,
-or the stores of a simulation.
+answered from shared memory; all other messages go to servers.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import SharedStore
-from gnnlab.distributed.protocol import EXCHANGES, BadReply, To, check_reply, kind_of, num_rows
+from gnnlab.distributed.protocol import EXCHANGES, To
 from gnnlab.distributed.traffic import Count, Traffic
 from gnnlab.distributed.transport import nothing
 from gnnlab.errors import GNNLabError, InvalidInput
@@ -28,43 +27,21 @@ from gnnlab.helpers.fork import Lock
 from gnnlab.partition.book import PartitionPolicy
 from gnnlab.partition.part import Part
 
-__all__ = ["Answer", "Carrier", "Router", "owned_rows"]
-
-Answer = tuple[Any, int, int]
-"""A reply, or the exception of a refusal; bytes of the request; bytes of the reply."""
-
-
-class Carrier(Protocol):
-    """Carries messages to numbered servers."""
-
-    def carry(
-        self,
-        targets: Sequence[tuple[int, Any]],
-        meanwhile: Callable[[], None],
-        seconds: float,
-    ) -> list[Answer]:
-        """Send messages to servers, all at once; return the answers in the same order.
-
-        ``meanwhile`` is called once, after the messages have been sent.
-        """
+__all__ = ["Router", "bad_reply", "owned_rows"]
 
 
 class Router:
-    """A transport to the servers of a job.
+    """A transport to the servers of a job; a subclass defines :meth:`request`.
 
     Parameters
     ----------
     job : JobSettings
     store : SharedStore
         The rows of this machine.
-    carrier : Carrier, optional
-        None in a subclass that has its own :meth:`request`.
     """
 
-    def __init__(
-        self, job: JobSettings, store: SharedStore, carrier: Carrier | None = None
-    ) -> None:
-        self.job, self.store, self._carrier = job, store, carrier
+    def __init__(self, job: JobSettings, store: SharedStore) -> None:
+        self.job, self.store = job, store
         self.num_parts, self.local_part = job.num_machines, job.machine
         self._turn = itertools.count(job.rank)
         self._num_meetings = 0
@@ -95,38 +72,14 @@ class Router:
         GNNLabError
             A server refused a message, sent an invalid reply, or did not answer in time.
         """
-        timeout = self.job.timeout if timeout is None else timeout
-        assert self._carrier is not None
-        answers = self._carrier.carry(targets, meanwhile, timeout)
-        for (server, message), (reply, bytes_out, bytes_in) in zip(targets, answers, strict=True):
-            if not isinstance(reply, Exception):
-                self._check(server, message, reply)
-            self.count(server, message, bytes_out, bytes_in)
-        for reply, *_ in answers:
-            if isinstance(reply, Exception):
-                raise reply
-        return [reply for reply, *_ in answers]
+        raise NotImplementedError
 
-    def count(self, server: int, message: Any, bytes_out: int, bytes_in: int) -> None:
+    def count(self, server: int, kind: str, rows: int, bytes_out: int, bytes_in: int) -> None:
         """Count a message to a server, and its reply."""
-        values = (1, num_rows(message), bytes_out, bytes_in)
         with self._lock:
-            counts = self._counts[server, kind_of(message, self.store.is_gdata)]
-            for i, value in enumerate(values):
+            counts = self._counts[server, kind]
+            for i, value in enumerate((1, rows, bytes_out, bytes_in)):
                 counts[i] += value
-
-    def _check(self, server: int, message: Any, reply: Any) -> None:
-        if getattr(message, "name", None) not in self.store.tensors:
-            self.store.refresh()
-        try:
-            try:
-                check_reply(self.store, message, reply)
-            except BadReply:
-                self.store.refresh()  # the tensor may have been deleted and created again
-                check_reply(self.store, message, reply)
-        except BadReply as error:
-            what = type(message).__name__
-            raise BadReply(bad_reply(self.job, server, what, error)) from None
 
     @property
     def traffic(self) -> Traffic:

@@ -138,7 +138,7 @@ def in_subgraph(
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
     seeds = read_nodes(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
-    picked = request_layer(g._client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
+    picked = request_layer(g.client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
     edges = {etype: found.edges() for etype, found in picked.items()}
     if typed:
         return queries.edge_subgraph(g, edges, relabel_nodes, store_ids)
@@ -174,7 +174,7 @@ def subgraph(
         if len(torch.unique(ids)) < len(ids):
             raise InvalidInput(f"nodes of type {ntype!r} repeat; give each once")
     ordered = {ntype: torch.sort(ids) for ntype, ids in kept.items()}
-    picked = request_layer(g._client, kept, dict.fromkeys(g.canonical_etypes, -1), key=0)
+    picked = request_layer(g.client, kept, dict.fromkeys(g.canonical_etypes, -1), key=0)
     relations, frames = {}, {}
     for etype, (ptr, edges, sources, _) in picked.items():
         dst = torch.arange(len(kept[etype[2]])).repeat_interleave(torch.diff(ptr))
@@ -224,7 +224,7 @@ def out_subgraph(
     for number, etype in enumerate(g.canonical_etypes):
         ids = given.get(etype[0], none)
         pieces = kernels.route.split(ids, ranges[etype[0]], "node")
-        replies = g._client.ask({piece.part: OutEdges(number, piece.rows) for piece in pieces})
+        replies = g.client.ask({piece.part: OutEdges(number, piece.rows) for piece in pieces})
         ptrs, eids = zip(*replies, strict=True) if replies else ((), [none])
         edges[etype] = kernels.route.Merge(pieces, ptrs, len(ids))(eids).long()
     return queries.edge_subgraph(g, edges, relabel_nodes, store_ids)
@@ -289,7 +289,7 @@ def _in_edges_of(
     src = read_ids(u, g.num_nodes(name[0]), "node").long()
     ends, dst = torch.unique(read_ids(v, g.num_nodes(name[2]), "node").long(), return_inverse=True)
     fanouts = {each: -1 if each == name else 0 for each in g.canonical_etypes}
-    ptr, edges, sources, _ = request_layer(g._client, {name[2]: ends}, fanouts, key=0)[name]
+    ptr, edges, sources, _ = request_layer(g.client, {name[2]: ends}, fanouts, key=0)[name]
     csc = Adjacency(ptr, sources)
     relation = Relation(g.num_nodes(name[0]), len(ends), csc=csc)
     sizes = {"u": g.num_nodes(name[0]), "v": len(ends)}

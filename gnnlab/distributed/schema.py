@@ -29,7 +29,7 @@ class GraphSchema:
     idtype = torch.int64
 
     def __init__(self, client: Client) -> None:
-        self._client = client
+        self.client = client
         self._book = book = client.book
         self._nodes = {
             ntype: DistFrame(client, PartitionPolicy(f"node~{ntype}", book))
@@ -43,7 +43,7 @@ class GraphSchema:
     @property
     def graph_name(self) -> str:
         """The name under which the graph was partitioned."""
-        return self._client.source[0]
+        return self.client.source[0]
 
     @property
     def ntypes(self) -> list[str]:
@@ -79,7 +79,7 @@ class GraphSchema:
 
     def get_etype_id(self, etype: str | EdgeType | None) -> int:
         """Return the position of an edge type in :attr:`canonical_etypes`."""
-        return self._client.etype_ids[self.to_canonical_etype(etype)]
+        return self.client.etype_ids[self.to_canonical_etype(etype)]
 
     # ----------------------------------------------------------------- counts
     def num_nodes(self, ntype: str | None = None) -> int:

@@ -30,7 +30,7 @@ from typing import Any
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.protocol import BadReply
-from gnnlab.distributed.router import Answer, bad_reply
+from gnnlab.distributed.router import bad_reply
 from gnnlab.distributed.stream import Refused, Stream, greet
 from gnnlab.errors import GNNLabError
 from gnnlab.launch.certificates import server_name
@@ -48,6 +48,10 @@ _TICK = 100  # milliseconds
 
 class ServerLost(GNNLabError, ConnectionError):
     """A server has ended, or cannot be reached."""
+
+
+Answer = tuple[Any, int, int]
+"""A reply, or the exception of a refusal; bytes of the request; bytes of the reply."""
 
 
 @dataclass(eq=False, slots=True)
@@ -87,7 +91,10 @@ class Pool:
     def carry(
         self, targets: Sequence[tuple[int, Any]], meanwhile: Callable[[], None], seconds: float
     ) -> list[Answer]:
-        """Send messages to servers, all at once; see :meth:`Carrier.carry`."""
+        """Send messages to servers, all at once; return the answers in the same order.
+
+        ``meanwhile`` is called once, after the messages have been sent.
+        """
         if self.pid != os.getpid():
             self._open(_CONNECT)
         if self.is_closed:

@@ -278,9 +278,7 @@ def _offsets(what: str, value: Any, book: GraphPartitionBook | None, kind: Any) 
         )
     if not hasattr(book, "partid2nids"):
         raise InvalidInput(f"partition_book is g.get_partition_book(); found {type(book).__name__}")
-    if what == "node":
-        return book._nodes.of(book.resolve_ntype(kind))
-    return book._edges.of(book._etype(kind))
+    return book.ranges_of(what, kind)
 
 
 def _read_ids(what: str, value: Any, size: int) -> np.ndarray:

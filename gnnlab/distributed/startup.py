@@ -118,7 +118,7 @@ def join(job: JobSettings) -> None:
 
         serve(job)
     from gnnlab.distributed.remote import Remote
-    from gnnlab.distributed.samplers import Samplers
+    from gnnlab.distributed.sampler_processes import Samplers
 
     samplers = Samplers(job) if job.role == "trainer" and job.num_samplers else None
     try:

@@ -171,6 +171,8 @@ class Store:
 
     def _pull(self, message: m.Pull) -> torch.Tensor:
         tensor, count = self._rows(message.name, message.rows), len(message.rows)
+        if len(tensor) and tensor.stride(0) == 0:  # one row stands for all: copy nothing
+            return tensor[:1].expand(count, *tensor.shape[1:])
         width = math.prod(tensor.shape[1:]) * tensor.element_size()
         if self.is_limited and count > 1 and count * width > m.MAX_REPLY:
             raise InvalidInput(

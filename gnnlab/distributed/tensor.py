@@ -119,7 +119,7 @@ class DistTensor:
 
     def _bind(self, client: Client, policy: PartitionPolicy, name: str) -> None:
         there = client.description(name)
-        self._client, self._policy, self._name = client, policy, name
+        self.client, self._policy, self._name = client, policy, name
         self._shape = (policy.get_size(), *there.row_shape)
         self._dtype = DTYPES[there.dtype]
         self._reference = client.refer(name)
@@ -163,7 +163,7 @@ class DistTensor:
     def __repr__(self) -> str:
         return (
             f"DistTensor(name={self._name!r}, shape={self._shape}, dtype={self._dtype}, "
-            f"parts={self._client.transport.num_parts})"
+            f"parts={self.client.transport.num_parts})"
         )
 
     # ------------------------------------------------------------------- rows
@@ -180,7 +180,7 @@ class DistTensor:
         torch.Tensor
             Shape (number of IDs, …), also for a single ID.
         """
-        return self._client.pull(self._policy, self._name, self._read_index(index))
+        return self.client.pull(self._policy, self._name, self._read_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write rows: a value for each ID, or one for all. Of repeated IDs, the last value wins.
@@ -210,7 +210,7 @@ class DistTensor:
                 f"{len(ids)} rows of {self._name} need values of shape {shape}; found "
                 f"{tuple(value.shape)}"
             ) from None
-        self._client.push(self._policy, self._name, ids, value)
+        self.client.push(self._policy, self._name, ids, value)
 
     def _read_index(self, index: Any) -> torch.Tensor:
         size = self._shape[0]
@@ -234,7 +234,7 @@ class DistTensor:
 
     def count_nonzero(self) -> int:
         """Count the elements that are not zero."""
-        return self._client.count_nonzero(self._name)
+        return self.client.count_nonzero(self._name)
 
     def __or__(self, other: DistTensor) -> DistTensor:
         """Return the union of two masks as a new tensor."""
@@ -280,7 +280,7 @@ class DistTensor:
     __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (*self._client.source, self._policy.policy_str, self._name)
+        return _reopen, (*self.client.source, self._policy.policy_str, self._name)
 
 
 def _rows_first(what: str) -> str:

@@ -39,7 +39,8 @@ class Block(Graph):
     """
 
     is_block = True
-    _kept: dict[Any, Any] | None = None  # of the blocks of one pass over all nodes, together
+    #: Results of layers, which the blocks of one pass over all nodes share.
+    kept_results: dict[Any, Any] | None = None
 
     def __init__(
         self,

@@ -49,6 +49,9 @@ class GraphCore:
     """Types, counts and features; base class of :class:`~gnnlab.graph.graph.Graph`."""
 
     is_block = False
+    #: What a sampler has named for a loader to gather: (sides, names of features), any number of
+    #: times. A part of the graph, so that a worker process returns it too.
+    named_to_prefetch: tuple[tuple[tuple[str, ...], Any], ...] = ()
 
     def __init__(
         self,

@@ -146,6 +146,11 @@ class LazyTensor:
         self._value: torch.Tensor | None = None  # several frames may share this column
         self._read: list[Any] = []  # the source, as it was when the value was computed
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether the tensor has not been computed yet."""
+        return self._value is None
+
     def __call__(self) -> torch.Tensor:
         """Compute the tensor on the first call, and return it."""
         if self._value is None:

@@ -93,7 +93,7 @@ def node_subgraph(
             src, dst = relation.coo()
             inside = (position[etype[0]][src] >= 0) & (position[etype[2]][dst] >= 0)
             edges[etype] = inside.nonzero().flatten()
-    return _keep(graph, edges, kept if relabel_nodes else None, store_ids)
+    return keep_edges(graph, edges, kept if relabel_nodes else None, store_ids)
 
 
 def edge_subgraph(
@@ -139,7 +139,7 @@ def edge_subgraph(
         for etype, relation in graph.relations.items()
     }
     if not relabel:
-        return _keep(graph, kept, None, store_ids)
+        return keep_edges(graph, kept, None, store_ids)
     used: dict[str, list[torch.Tensor]] = {ntype: [] for ntype in graph.ntypes}
     for etype, eids in kept.items():
         src, dst = graph.relations[etype].coo()
@@ -147,7 +147,7 @@ def edge_subgraph(
         used[etype[2]].append(dst[eids])
     empty = torch.empty(0, dtype=torch.int64, device=graph.device)
     nodes = {n: number_nodes([empty, *ids], graph.num_nodes(n))[0] for n, ids in used.items()}
-    return _keep(graph, kept, nodes, store_ids)
+    return keep_edges(graph, kept, nodes, store_ids)
 
 
 def in_subgraph(
@@ -190,7 +190,7 @@ def _incident_subgraph(
         edges[etype] = adjacency.eids_at(incident_slots(adjacency, ids)[1])
     if relabel_nodes:
         return edge_subgraph(graph, edges, store_ids=store_ids)
-    return _keep(graph, edges, None, store_ids)
+    return keep_edges(graph, edges, None, store_ids)
 
 
 def node_type_subgraph(graph: GraphT, ntypes: Iterable[str]) -> GraphT:
@@ -220,7 +220,7 @@ def _keep_types(graph: GraphT, ntypes: list[str], etypes: list[EdgeType]) -> Gra
     )
 
 
-def _keep(
+def keep_edges(
     graph: GraphT,
     edges: Mapping[EdgeType, torch.Tensor],
     nodes: Mapping[str, torch.Tensor] | None,

@@ -169,16 +169,16 @@ class GATConv(ZeroInDegree):
             When some node has no in-edge and ``allow_zero_in_degree`` is False.
         """
         self.check(graph, feat)
-        heads_src, heads_dst, dst = self._heads(graph, feat)
-        scores = self._scores(graph, heads_src, heads_dst)
+        heads_src, heads_dst, dst = self.project(graph, feat)
+        scores = self.scores(graph, heads_src, heads_dst)
         attention = self.attn_drop(ops.edge_softmax(graph, self.leaky_relu(scores)))
         if edge_weight is not None:
             check_edge_rows(graph, edge_weight, name="edge_weight")
             attention = attention * per_row(edge_weight, attention)
-        out = self._finish(aggregate(graph, "sum", heads_src, attention), dst)
+        out = self.finish(aggregate(graph, "sum", heads_src, attention), dst)
         return (out, attention) if get_attention else out
 
-    def _heads(self, graph: Graph, feat: Features) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, graph: Graph, feat: Features) -> tuple[Tensor, Tensor, Tensor]:
         """Project both sides, shape (N, …, num_heads, out_feats); also the destination rows."""
         feat = map_features(self.feat_drop, feat)
         sizes, shape = pair_of_sizes(self.in_feats), (self.num_heads, self.out_feats)
@@ -191,7 +191,7 @@ class GATConv(ZeroInDegree):
             return heads_src, heads_src[: len(dst)], dst
         return heads_src, linear[-1](dst).unflatten(-1, shape), dst
 
-    def _scores(self, graph: Graph, heads_src: Tensor, heads_dst: Tensor) -> Tensor:
+    def scores(self, graph: Graph, heads_src: Tensor, heads_dst: Tensor) -> Tensor:
         """Return the score of each edge, shape (E, …, num_heads, 1)."""
         score_src = from_sources(
             graph, heads_src, self.attn_l, lambda: (heads_src * self.attn_l).sum(-1, keepdim=True)
@@ -199,7 +199,7 @@ class GATConv(ZeroInDegree):
         score_dst = (heads_dst * self.attn_r).sum(-1, keepdim=True)
         return ops.sddmm(graph.relation(), "add", score_src, score_dst)
 
-    def _finish(self, out: Tensor, dst: Tensor) -> Tensor:
+    def finish(self, out: Tensor, dst: Tensor) -> Tensor:
         """Add residual and bias, and apply the activation."""
         if self.res_fc is not None:
             out = out + self.res_fc(dst).view_as(out)

@@ -287,7 +287,7 @@ def map_features(function: Callable[[Tensor], Tensor], feat: Features) -> Featur
 
 def keeps(graph: Graph) -> bool:
     """Whether :func:`from_sources` computes once for several blocks."""
-    return getattr(graph, "_kept", None) is not None and not torch.is_grad_enabled()
+    return getattr(graph, "kept_results", None) is not None and not torch.is_grad_enabled()
 
 
 def from_sources(
@@ -310,9 +310,9 @@ def from_sources(
         return compute()
     # A tensor that was made in inference mode counts no changes.
     state = [0 if each.is_inference() else each._version for each in (rows, weight)]
-    kept = graph._kept.get(id(weight))  # type: ignore[attr-defined]
+    kept = graph.kept_results.get(id(weight))  # type: ignore[attr-defined]
     if kept is None or kept[0] is not rows or kept[1] is not weight or kept[2] != state:
-        kept = graph._kept[id(weight)] = rows, weight, state, compute()  # type: ignore[attr-defined]
+        kept = graph.kept_results[id(weight)] = rows, weight, state, compute()  # type: ignore[attr-defined]
     return kept[3]
 
 

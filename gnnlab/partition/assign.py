@@ -314,9 +314,7 @@ def _one_relation(g: Graph) -> Relation:
     """All edges, under homogeneous IDs, on the CPU."""
     if len(g.ntypes) > 1 or len(g.canonical_etypes) != 1:
         g = to_homogeneous(g, store_type=False)
-    kept = g.relation().map(torch.Tensor.cpu)
-    # A copy, so that the formats made here are freed with it.
-    return Relation(kept.num_src, kept.num_dst, kept._coo, kept._csc, kept._csr)
+    return g.relation().map(torch.Tensor.cpu)  # a copy: formats made here are freed with it
 
 
 def _by_destination_and_source(g: Graph) -> tuple[tuple[np.ndarray, np.ndarray], ...]:

@@ -172,6 +172,12 @@ class GraphPartitionBook:
             return None
         return complete_ntype(ntype, self.node_ranges)
 
+    def ranges_of(self, what: str, kind: Any = None) -> np.ndarray:
+        """Return the offsets of the parts in the IDs of a type, of "node" or "edge"."""
+        if what == "node":
+            return self._nodes.of(self.resolve_ntype(kind))
+        return self._edges.of(self._etype(kind))
+
     def _etype(self, etype: str | EdgeType | None) -> EdgeType | None:
         known = etype in self.edge_ranges or etype in self.etypes
         if etype is None or (etype in _ONE_ETYPES and not known):

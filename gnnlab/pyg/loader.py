@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from types import SimpleNamespace
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import torch
 import torch_geometric.loader as pyg
 from torch_geometric.data import TensorAttr
 
-from gnnlab.dataloading.loader import warn_of_ranks
-from gnnlab.dataloading.sampler import Sampler
+from gnnlab.dataloading.epochs import Loader, warn_of_ranks
+from gnnlab.dataloading.executors import Executor, Workers
+from gnnlab.dataloading.recipe import Recipe, Task
+from gnnlab.dataloading.seeds import Seeds
 from gnnlab.distributed import context
-from gnnlab.distributed.dataloader import _InSamplers
+from gnnlab.distributed.dataloader import executor_of_job
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.split import edge_split, node_split
 from gnnlab.distributed.tensor import DistTensor
@@ -87,8 +88,7 @@ class _Loader(torch.utils.data.DataLoader[Any]):
             parts = [self, sampler, *(data if isinstance(data, tuple | list) else [data])]
             own = after or options["transform_sampler_output"] or not all(map(_is_library, parts))
             prefetch = 0 if own else _PREFETCH
-        self._engine = _Engine(self, seed, prefetch)
-        self._engine._graphs = [g]  # type: ignore[list-item]
+        self._engine = _Engine(self, g, seed, prefetch)
 
     @classmethod
     def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> tuple[Any, torch.Tensor]:
@@ -109,7 +109,7 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         return as_tensor(seeds, cls._seeds)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        if not self._is_split and isinstance(self._engine._graphs[0], Graph):
+        if not self._is_split and isinstance(self._engine.graph, Graph):
             warn_of_ranks(f"take a share of {self._seeds} on each, ids[rank::ranks]")
         batches = iter(self._engine)
         if self.pin_memory and accelerators.kind() is not None:
@@ -122,55 +122,58 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
 
-class _Engine(_InSamplers):
+class _Engine(Loader):
     """gnnlab's loader, which has batches made in threads and processes; the batches are PyG's."""
 
-    def __init__(self, loader: Any, seed: int | None, prefetch: int) -> None:
-        super().__init__(
-            SimpleNamespace(device=torch.device("cpu"), idtype=torch.int64),  # type: ignore[arg-type]
-            range(len(loader.dataset)),
-            _Batch(loader),
-            num_workers=loader.num_workers,
-            prefetch=prefetch,
-            **{name: getattr(loader, name) for name in _OF_WORKERS if loader.num_workers},
-        )
-        self._loader, self.seed = loader, seed
+    def __init__(self, loader: Any, graph: Any, seed: int | None, prefetch: int) -> None:
+        workers = None
+        if loader.num_workers:
+            workers = Workers(
+                loader.num_workers, {name: getattr(loader, name) for name in _OF_WORKERS}
+            )
+        positions = Seeds({"": torch.arange(len(loader.dataset))}, typed=False)
+        super().__init__(positions, seed=seed, workers=workers, prefetch=prefetch)
+        self.loader, self.graph = loader, graph
 
-    def _reads(self) -> list[torch.Tensor]:
-        data = self._loader.data
-        if is_pyg(data):
-            return [x for store in data.stores for x in store.values() if torch.is_tensor(x)]
-        if not isinstance(data[0], FeatureStore):
-            return []  # unknown
-        return data[0].tensors()
+    def recipe(self, tasks: Sequence[Task]) -> Recipe:
+        """Return how the batches of an epoch are made."""
+        return _OfPyG(self.loader, self.graph)
 
-    def _key(self, epoch: int) -> int:
+    def executor(self) -> Executor:
+        """Return what makes the batches."""
+        return executor_of_job(super().executor())
+
+    def key_of_epoch(self, epoch: int) -> int:
+        """Return a key from ``seed``, or from the generator that decides in PyG."""
         if self.seed is not None:
             return fold(self.seed, epoch)
-        return int(torch.empty((), dtype=torch.int64).random_(generator=self._loader._draws))
+        return int(torch.empty((), dtype=torch.int64).random_(generator=self.loader._draws))
 
-    def _batches(self, key: int) -> Iterator[Any]:
-        loader = self._loader
+    def seeds_of_batches(self, key: int) -> Iterator[Any]:
+        """Yield what PyG's samplers choose."""
+        loader = self.loader
         if loader._draws is None or self.seed is not None:
             loader.generator.manual_seed(key & (2**63 - 1))
         single = loader.batch_sampler is None
         yield from ([each] for each in loader.sampler) if single else loader.batch_sampler
 
-    def _finish(self, batch: Any) -> Any:
-        return batch
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_loader"}
+class _OfPyG(Recipe):
+    """The mini-batch of some positions in the seeds of a loader, made by that loader."""
 
+    def __init__(self, loader: Any, graph: Any) -> None:
+        self.loader, self.graphs = loader, [graph]
 
-class _Batch(Sampler):
-    """Makes the mini-batch of some positions in a loader's seeds."""
+    def draw(self, seeds: Any) -> Any:
+        """Have the loader make a batch."""
+        return self.loader(seeds)
 
-    def __init__(self, loader: Any) -> None:
-        self.loader = loader
-
-    def sample(self, g: Any, indices: Any) -> Any:
-        return self.loader(indices)
+    def reads(self) -> list[torch.Tensor]:
+        """Return all tensors of the data."""
+        data = self.loader.data
+        if is_pyg(data):
+            return [x for store in data.stores for x in store.values() if torch.is_tensor(x)]
+        return data[0].tensors() if isinstance(data[0], FeatureStore) else []  # else unknown
 
 
 class _Completed:

@@ -90,7 +90,7 @@ class FeatureStore(pyg.FeatureStore):
     def _multi_get_tensor(self, attrs: list[Any]) -> list[torch.Tensor]:
         wanted = [(attr.attr_name, self.frame(attr), attr.index) for attr in attrs]
         if isinstance(self.graph, DistGraph):
-            found = self.graph._client.pull_many(
+            found = self.graph.client.pull_many(
                 [(frame.policy, frame[name].name, _rows(i, frame)) for name, frame, i in wanted]
             )
         else:

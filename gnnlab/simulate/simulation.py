@@ -15,6 +15,7 @@ import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ import torch
 import torch.distributed as dist
 
 import gnnlab.parallel.ddp
-from gnnlab.dataloading.loader import DataLoader
+from gnnlab.dataloading.executors import chosen_by
 from gnnlab.distributed import context
 from gnnlab.distributed.cache import check_policy
 from gnnlab.distributed.context import Context, Process
@@ -36,12 +37,12 @@ from gnnlab.partition.part import open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.simulate import group
 from gnnlab.simulate.design import Design
+from gnnlab.simulate.executors import Recorded, SimulatedSamplers
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.optrace import Recorder
 from gnnlab.simulate.parallel import SimulatedDataParallel
 from gnnlab.simulate.replay import Machines
 from gnnlab.simulate.result import Result, check_cores, check_slowdown
-from gnnlab.simulate.samplers import SimulatedSamplers, prefetched, recorded_pass
 from gnnlab.simulate.scheduler import Scheduler, VirtualRank
 from gnnlab.simulate.transport import Cluster, SimulatedTransport
 
@@ -245,7 +246,7 @@ class Simulation:
             me = scheduler.ranks[rank]
             torch.set_num_threads(self.threads)
             process = Process(join=lambda: self._join(me, cluster, transports))
-            with context.playing(process):
+            with context.playing(process), chosen_by(partial(Recorded, me.recorder)):
                 me.recorder.start()
                 try:
                     found = what(*args, **kwargs) if callable(what) else _run_script(what)
@@ -355,7 +356,7 @@ simulate = Simulation
 # ------------------------------------------------------------- replaced during a run
 @contextmanager
 def _replacements() -> Iterator[None]:
-    """Replace torch.distributed, DistributedDataParallel and loaders for virtual ranks."""
+    """Replace torch.distributed and DistributedDataParallel for virtual ranks."""
     functions = {**{name: group.refusal(name) for name in group.REFUSED}, **group.FUNCTIONS}
     originals = (
         (torch.nn.parallel, torch.nn.parallel.DistributedDataParallel),
@@ -363,7 +364,6 @@ def _replacements() -> Iterator[None]:
     )
     with ExitStack() as stack:
         stack.enter_context(group.replaced(dist, functions))
-        stack.enter_context(group.replaced(DataLoader, _loaders()))
         # Functions of a notebook may have imported the class before the run.
         stack.enter_context(group.replaced(originals[0][1], {"__init__": _become_simulated}))
         for module, _ in originals:
@@ -378,45 +378,6 @@ def _replacements() -> Iterator[None]:
 def _become_simulated(me: VirtualRank, model: Any, *args: Any, **kwargs: Any) -> None:
     model.__class__ = SimulatedDataParallel
     model.__init__(*args, **kwargs)
-
-
-def _loaders() -> dict[str, Callable[..., Any]]:
-    begin, original = DataLoader.__iter__, DataLoader._make
-
-    def make(loader: DataLoader, name: Any) -> Any:
-        if isinstance(loader.graph, Graph):  # not the parts of the cluster
-            return original(loader, name)
-        remote = context.current().remote
-        with remote.making(*name[:2]):
-            batch = original(loader, name)
-        remote.split_first_layer(batch)
-        return batch
-
-    def iterate(me: VirtualRank, loader: DataLoader) -> Iterator[Any]:
-        return recorded_pass(me.recorder, begin(loader))
-
-    def make_one(me: VirtualRank, loader: DataLoader, name: Any) -> Any:
-        with me.recorder.sampling(None, name[1]):
-            return make(loader, name)
-
-    def from_thread(me: VirtualRank, loader: DataLoader, names: list[Any]) -> Iterator[Any]:
-        def made(number: int) -> Any:
-            return make(loader, names[number])
-
-        return prefetched(me.recorder, made, len(names), ["prefetch"], loader.prefetch)
-
-    def from_workers(me: VirtualRank, loader: DataLoader, names: list[Any]) -> Any:
-        raise InvalidInput(
-            "a simulation does not support num_workers; use sampler processes instead: "
-            "simulate(…, samplers_per_trainer=…)"
-        )
-
-    return {
-        "__iter__": iterate,
-        "_make": make_one,
-        "_from_thread": from_thread,
-        "_from_workers": from_workers,
-    }
 
 
 @contextmanager

@@ -8,9 +8,8 @@ the store takes to answer is measured. Both are recorded in the trainer's op tra
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -20,71 +19,19 @@ import torch
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
-from gnnlab.distributed.memory import Entry, Memory, SharedStore
+from gnnlab.distributed.memory import SharedStore, SharedTensors
 from gnnlab.distributed.protocol import kind_of, num_rows
 from gnnlab.distributed.router import Router
 from gnnlab.errors import GNNLabError
-from gnnlab.helpers.fork import Lock
-from gnnlab.kernels.dtypes import dtype_name
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
 from gnnlab.simulate.design import Design
 from gnnlab.simulate.optrace import Collective, Recorder, Request, Work
 from gnnlab.simulate.scheduler import VirtualRank
 
-__all__ = ["Cluster", "MachineMemory", "MachineStore", "SimulatedTransport"]
+__all__ = ["Cluster", "SimulatedTransport"]
 
 _KINDS = {"structure": "sample", "control": "wait"}  # all others are "fetch"
-
-
-class MachineMemory(Memory):
-    """The shared memory of a simulated machine: tensors of this process, without files."""
-
-    def __init__(self) -> None:
-        self._prefix = "gnnlab-simulated-"
-        self.entries: dict[str, Entry] = {}
-        self.tensors: dict[str, torch.Tensor] = {}
-        self._mapped: dict[str, torch.Tensor] = {}
-        self._lock = Lock()
-        self._names = (f"{self._prefix}{number}" for number in itertools.count())
-
-    def refresh(self) -> bool:
-        """Return False: no other process changes the entries."""
-        return False
-
-    def create(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        dtype: torch.dtype,
-        is_gdata: bool = True,
-        values: torch.Tensor | None = None,
-    ) -> None:
-        """Create a tensor of zeros, or of the given values."""
-        tensor = torch.zeros(shape, dtype=dtype)
-        if values is not None:
-            tensor.copy_(values)
-        file = next(self._names)
-        with self._lock:
-            self._mapped[file] = tensor
-            self._publish({name: Entry(file, tuple(shape), dtype_name(dtype), is_gdata)})
-
-    def _publish(self, changed: Mapping[str, Entry | None]) -> None:
-        entries = {n: e for n, e in {**self.entries, **changed}.items() if e is not None}
-        self._attach(entries)
-
-    def close(self) -> None:
-        """Do nothing: there are no files to remove."""
-
-
-class MachineStore(SharedStore):
-    """The rows of a simulated machine, as one of its servers holds them."""
-
-    def _pull(self, message: m.Pull) -> torch.Tensor:
-        table = self._rows(message.name, message.rows)
-        if len(table) and table.stride(0) == 0:  # one row stands for all: copy nothing
-            return table[:1].expand(len(message.rows), *table.shape[1:])
-        return super()._pull(message)
 
 
 class Cluster:
@@ -100,10 +47,10 @@ class Cluster:
 
     def __init__(self, config: PartConfig, parts: Sequence[Part], num_servers: int) -> None:
         self.config = config
-        memories = [MachineMemory() for _ in parts]
+        memories = [SharedTensors() for _ in parts]
         # One store per server: a server waits for the gradients of the rows that it owns.
         self.stores = [
-            MachineStore(part, memory)
+            SharedStore(part, memory)
             for part, memory in zip(parts, memories, strict=True)
             for _ in range(num_servers)
         ]
@@ -233,9 +180,7 @@ class SimulatedTransport(Router):
                 request = Request("fetch", {}, {}, {}, step=recorder.step)
                 for machine in range(self.num_parts):
                     if machine != self.local_part:
-                        counts = self._counts[machine * self.job.num_servers, kind]
-                        for i, value in enumerate((1, 0, out, back)):
-                            counts[i] += value
+                        self.count(machine * self.job.num_servers, kind, 0, out, back)
                         request.out[machine], request.back[machine] = out, back
                         request.requests += 1
                 recorder.add(request)
@@ -263,7 +208,8 @@ class SimulatedTransport(Router):
             if isinstance(sent, Exception)
             else wire.reply_size(sent)
         )
-        self.count(server, message, bytes_in, bytes_out)
+        kind = kind_of(message, self.store.is_gdata)
+        self.count(server, kind, num_rows(message), bytes_in, bytes_out)
         self._cluster.count(server, message, bytes_in, bytes_out, seconds)
         request.out[machine] = request.out.get(machine, 0) + bytes_in
         request.back[machine] = request.back.get(machine, 0) + bytes_out
@@ -286,7 +232,7 @@ class SimulatedTransport(Router):
         number, words = self._virtual_rank.rendezvous(message.place, message.words)
         reply = tuple(words)
         bytes_in, bytes_out = wire.request_size(message), wire.reply_size(reply)
-        self.count(0, message, bytes_in, bytes_out)
+        self.count(0, kind_of(message, self.store.is_gdata), 0, bytes_in, bytes_out)
         self._cluster.count(0, message, bytes_in, bytes_out, 0.0)
         self._recorder.add(Collective("wait", number, step=self._recorder.step))
         return reply

@@ -105,7 +105,7 @@ def test_a_mini_batch_without_room_is_an_error(graph, monkeypatch):
     def dumps(batch):
         raise RuntimeError("unable to allocate shared memory(shm): No space left on device")
 
-    monkeypatch.setattr("gnnlab.dataloading.loader.ForkingPickler", SimpleNamespace(dumps=dumps))
+    monkeypatch.setattr("gnnlab.dataloading.executors.ForkingPickler", SimpleNamespace(dumps=dumps))
     data = dgl.dataloading.DataLoader(
         graph, range(4), dgl.dataloading.NeighborSampler([1]), num_workers=1
     )

@@ -72,11 +72,11 @@ def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterat
 
 def far_rows(g: DistGraph) -> int:
     """Rows of features that other machines were asked for so far."""
-    return g._client.transport.traffic.total("features").rows
+    return g.client.transport.traffic.total("features").rows
 
 
 def is_far(g: DistGraph, ids: torch.Tensor) -> torch.Tensor:
-    return g.get_partition_book().nid2partid(ids) != g._client.transport.local_part
+    return g.get_partition_book().nid2partid(ids) != g.client.transport.local_part
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_values_are_those_of_the_owners(folder, policy, num_bytes) -> None:
         g = job.g
         expected = {name: whole.ndata[name][job.nodes] for name in names}
         weights = whole.edata["w"][job.edges]
-        g._client.use_cache(num_bytes, policy)
+        g.client.use_cache(num_bytes, policy)
         before, asked = far_rows(g), 0
         for _ in range(60):
             name = names[int(torch.randint(len(names), (), generator=generator))]
@@ -120,7 +120,7 @@ def test_values_are_those_of_the_owners(folder, policy, num_bytes) -> None:
 def test_too_little_memory_is_said(folder) -> None:
     whole = friends()
     with opened(whole, folder, 2) as job:
-        job.g._client.use_cache(20)
+        job.g.client.use_cache(20)
         with pytest.warns(UserWarning, match=r"cache_bytes=20 leaves no room for .*~x.* 20 bytes"):
             job.g.ndata["x"][:]
         assert torch.equal(job.g.ndata["x"][:], whole.ndata["x"][job.nodes])
@@ -131,9 +131,9 @@ def test_too_little_memory_is_said(folder) -> None:
 def test_memory_without_room_for_scores_and_a_row_holds_no_row(folder) -> None:
     """A share of 27 bytes has no room for 4 of scores and 24 of a row; 25 have none either."""
     with opened(friends(), folder, 2) as job:
-        job.g._client.use_cache(100_000)
+        job.g.client.use_cache(100_000)
         x = job.g.ndata["x"][:]
-        table = job.g._client._cache.tables["node~_N~x"]
+        table = job.g.client._cache.tables["node~_N~x"]
         for num_bytes, slots in ((30, 1), (27, 0), (25, 0)):
             table.resize(num_bytes)
             assert table.num_slots == slots
@@ -143,7 +143,7 @@ def test_memory_without_room_for_scores_and_a_row_holds_no_row(folder) -> None:
 def test_what_fits_is_fetched_once(folder) -> None:
     with opened(friends(), folder, 3) as job:
         g = job.g
-        g._client.use_cache(100_000)
+        g.client.use_cache(100_000)
         first = g.ndata["x"][:]
         before = far_rows(g)
         assert torch.equal(g.ndata["x"][:], first) and far_rows(g) == before
@@ -158,7 +158,7 @@ def test_features_share_the_memory_by_size(folder) -> None:
     """Rows of x have 20 bytes, of y 8, and each slot 4 more: shares of 24 and 12."""
     with opened(friends(), folder, 2) as job:
         g = job.g
-        g._client.use_cache(3_000)
+        g.client.use_cache(3_000)
         for name in ("x", "y", "x", "y"):
             g.ndata[name][:]
         info = g.cache_info()
@@ -176,7 +176,7 @@ def test_which_rows_stay(folder) -> None:
     with opened(friends(), folder, 2) as job:
         g, rows = job.g, torch.arange(400)
         far = rows[is_far(g, rows)]
-        part = g._client.transport.part()
+        part = g.client.transport.part()
         edges, inner = part.edges[ONE], part.nodes["_N"].num_inner
         degrees = torch.zeros(400)
         counts = torch.bincount(
@@ -186,7 +186,7 @@ def test_which_rows_stay(folder) -> None:
         best = far[degrees[far].argsort(descending=True)]
         some = 20
         for policy in ("degree", "access"):
-            g._client.use_cache(8_000, policy)
+            g.client.use_cache(8_000, policy)
             for batch in far.split(30):
                 g.ndata["wide"][batch]
             before = g.cache_info()
@@ -205,7 +205,7 @@ def test_which_rows_stay(folder) -> None:
 def test_features_that_somebody_wrote_to_are_not_kept(folder) -> None:
     with opened(friends(), folder, 2, ranks=2) as job:
         one, two = job.graphs
-        one._client.use_cache(100_000)
+        one.client.use_cache(100_000)
         ids = torch.arange(400)
         two.ndata["y"][ids] = -ids
         for sign in (-1, 1, -1):
@@ -222,7 +222,7 @@ def test_only_written_parts_are_left_out(folder) -> None:
         owner = one.get_partition_book().nid2partid(ids)
         second, third = ids[owner == 1], ids[owner == 2]
         two.ndata["y"][second[:1]] = torch.tensor([-5])
-        one._client.use_cache(100_000)
+        one.client.use_cache(100_000)
         one.ndata["y"][ids]
         two.ndata["y"][second] = second + 1000
         assert torch.equal(one.ndata["y"][second], second + 1000)
@@ -234,7 +234,7 @@ def test_only_written_parts_are_left_out(folder) -> None:
 def test_what_is_kept_refuses_writes(folder) -> None:
     with opened(friends(), folder, 2, ranks=2) as job:
         one, two = job.graphs
-        one._client.use_cache(100_000)
+        one.client.use_cache(100_000)
         before = friends().ndata["x"][job.nodes]
         far = torch.arange(400)[is_far(one, torch.arange(400))]
         one.ndata["x"][far]
@@ -242,10 +242,10 @@ def test_what_is_kept_refuses_writes(folder) -> None:
             with pytest.raises(InvalidInput, match="cannot be changed any more"):
                 g.ndata["x"][far[:3]] = torch.zeros(3, 5)
             with pytest.raises(InvalidInput, match="cannot be changed any more"):
-                g._client.delete("node~_N~x")
+                g.client.delete("node~_N~x")
             policy = g.get_node_partition_policy("_N")
             with pytest.raises(InvalidInput, match="cannot be changed any more"):
-                g._client.update(policy, "node~_N~x", far[:2], torch.ones(2, 5), "sgd", {"lr": 1.0})
+                g.client.update(policy, "node~_N~x", far[:2], torch.ones(2, 5), "sgd", {"lr": 1.0})
         assert torch.equal(one.ndata["x"][:], before) and torch.equal(two.ndata["x"][:], before)
         two.ndata["y"][far] = far * 0  # other features are as they were
         assert one.ndata["y"][far].sum() == 0
@@ -254,7 +254,7 @@ def test_what_is_kept_refuses_writes(folder) -> None:
 @pytest.mark.parametrize("is_gdata", [True, False])
 def test_tensors_made_in_the_job_are_never_kept(folder, is_gdata) -> None:
     with opened(friends(), folder, 2) as job:
-        client = job.g._client
+        client = job.g.client
         for server in range(2):
             made = Create("node~_N~h", (2,), "float32", is_gdata)
             client.transport.request([(server, made)])
@@ -272,7 +272,7 @@ def test_typed_graphs(tmp_path) -> None:
     with opened(cuts.typed(), tmp_path, 3) as job:
         g = job.g
         expected = {t: g.nodes[t].data["x"][:] for t in ("user", "game")}
-        g._client.use_cache(400)
+        g.client.use_cache(400)
         generator = torch.Generator().manual_seed(3)
         for _ in range(30):
             for t, rows in expected.items():
@@ -288,7 +288,7 @@ def test_threads_may_ask_at_once(folder) -> None:
         g = job.g
         names = ["x", "y"]
         expected = {name: friends().ndata[name][job.nodes] for name in names}
-        g._client.use_cache(2_500)
+        g.client.use_cache(2_500)
         wrong: list[Any] = []
 
         def ask(seed: int) -> None:
@@ -310,9 +310,9 @@ def test_threads_may_ask_at_once(folder) -> None:
 
 def test_a_forked_child_starts_empty(folder) -> None:
     with opened(friends(), folder, 2) as job:
-        job.g._client.use_cache(100_000)
+        job.g.client.use_cache(100_000)
         job.g.ndata["x"][:]
-        cache = job.g._client._cache
+        cache = job.g.client._cache
         with cache.alone():
             pid = os.fork()
             if pid == 0:  # the lock is held by a thread that is not here
@@ -327,12 +327,12 @@ def test_standalone_mode_has_every_row(tmp_path) -> None:
     g.ndata["x"][:] = torch.ones(400, 5)
     assert bool((g.ndata["x"][:] == 1).all())
     assert g.cache_info() == CacheInfo()
-    assert g._client.cache_settings == (10_000, "access")
-    assert pickle.loads(pickle.dumps(g))._client.cache_settings == (10_000, "access")
+    assert g.client.cache_settings == (10_000, "access")
+    assert pickle.loads(pickle.dumps(g)).client.cache_settings == (10_000, "access")
     same = DistGraph("g", part_config=tmp_path / "g.json")
-    assert same._client is g._client and same._client.cache_settings[0] == 10_000
+    assert same.client is g.client and same.client.cache_settings[0] == 10_000
     assert (
-        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=0)._client._cache.num_bytes == 0
+        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=0).client._cache.num_bytes == 0
     )
     assert c.parts.num_nodes() == 400
 
@@ -348,9 +348,9 @@ def test_bytes_are_a_number(tmp_path, value) -> None:
 
 def test_the_environment_is_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4096")
-    assert cuts.cut(friends(), 2, tmp_path).parts._client.cache_settings == (4096, "access")
+    assert cuts.cut(friends(), 2, tmp_path).parts.client.cache_settings == (4096, "access")
     g = DistGraph("g", part_config=tmp_path / "g.json", cache_policy="degree")
-    assert g._client.cache_settings == (4096, "degree")
+    assert g.client.cache_settings == (4096, "degree")
     monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4 MB")
     with pytest.raises(InvalidInput, match=r"GNNLAB_CACHE_BYTES must be .*'4 MB'"):
         cuts.cut(friends(), 2, tmp_path)

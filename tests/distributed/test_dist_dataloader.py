@@ -134,11 +134,11 @@ def test_sampling_in_the_function_equals_sampling_the_whole_graph(tmp_path) -> N
     [
         ((7, 2), {}, "dataset needs a length and an index.*found int"),
         ((iter([1]), 2), {}, "found list_iterator"),
-        (([1, 2], 0), {}, "batch_size must be a number, 1 or more; found 0"),
+        (([1, 2], 0), {}, "batch_size must be a whole number, at least 1; found 0"),
         (([1, 2], 1.5), {}, "found 1.5"),
         (([1, 2], True), {}, "found True"),
         (([1, 2], "2"), {}, "found '2'"),
-        (([1, 2], 2), {"queue_size": 0}, "queue_size must be a number, 1 or more; found 0"),
+        (([1, 2], 2), {"queue_size": 0}, "queue_size must be a whole number, at least 1; found 0"),
         (([1, 2], 2), {"collate_fn": "sample"}, "collate_fn must be a function.*'sample'"),
     ],
 )

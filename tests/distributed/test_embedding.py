@@ -130,7 +130,7 @@ def test_several_trainers_are_averaged_and_applied_once(two: Cut) -> None:
     given = [([5], [3.0]), ([5, 150, 5], [1.0, 4.0, 2.0])]
     for rank in (1, 0):  # whoever comes first
         ids, grads = (torch.tensor(x) for x in given[rank])
-        emb.weight._client.update(
+        emb.weight.client.update(
             *(emb.part_policy, emb.weight.name, ids, grads.unsqueeze(1)),
             *("adagrad", {"lr": 1.0, "eps": 0.0}, (emb.optm_state[0].name,), rank, 2, 1),
         )
@@ -392,7 +392,7 @@ def test_numbers_of_numpy_are_numbers(two: Cut, tmp_path: Path) -> None:
     optimizer.save(tmp_path / "state.pt")
     optimizer.load(tmp_path / "state.pt")
     sent = []
-    optimizer.params[0].weight._client.update = lambda *given: sent.append(given)
+    optimizer.params[0].weight.client.update = lambda *given: sent.append(given)
     emb([3]).sum().backward()
     optimizer.step()
     assert type(sent[0][5]["lr"]) is float

@@ -33,7 +33,7 @@ def test_sizes_and_types(plain, typed):
     assert g.get_edge_partition_policy(None).policy_str == "edge~_N:_E:_N"
     assert h.get_edge_partition_policy("plays").policy_str == "edge~user:plays:game"
     g.barrier()
-    g._client.barrier()
+    g.client.barrier()
 
 
 def test_degrees(plain):
@@ -149,7 +149,7 @@ def test_questions_that_make_no_sense(plain, typed):
 
 # --------------------------------------------------------------------------------------- opening
 def test_forms_of_opening(tmp_path):
-    config = cuts.cut(cuts.plain(), 2, tmp_path).parts._client.source[1]
+    config = cuts.cut(cuts.plain(), 2, tmp_path).parts.client.source[1]
     book, *_ = load_partition_book(config, 0)
     for args, options in (
         (("g", config), {}),

@@ -80,7 +80,7 @@ for epoch in range(done, epochs):
             sys.exit()
 parameters = torch.cat([p.detach().flatten() for p in model.parameters()])
 if world > 1:
-    g._client.barrier()
+    g.client.barrier()
 print(json.dumps({
     "blocks": {r: d.hexdigest() for r, d in digests.items()},
     "parameters": parameters.tolist(),
@@ -353,7 +353,7 @@ print({tuple(batch[0].item() for batch in together) for together in zip(*many)} 
 left = dgl.distributed.DistDataLoader(torch.arange(64), 1, queue_size=64)
 print({next(iter(left)).item() for _ in range(30)})  # the second sampler is never listened to
 try:
-    g._client.ask({0: dgl.distributed.messages.Pull("node~_N~x", torch.tensor([999]))})
+    g.client.ask({0: dgl.distributed.messages.Pull("node~_N~x", torch.tensor([999]))})
 except IndexError as error:
     print(type(error).__name__)
 """
@@ -384,10 +384,10 @@ def test_forked_children_ask_by_themselves(config: Path) -> None:
         def __getitem__(self, i):
             return x[i][0]
 
-    remote, held, done = g._client.transport, threading.Event(), threading.Event()
+    remote, held, done = g.client.transport, threading.Event(), threading.Event()
 
     def hold():  # as a thread that makes mini-batches may, at the moment of the fork
-        with remote.memory._lock, remote.store._refreshing, remote.traffic._lock:
+        with remote.memory.lock, remote.store._refreshing, remote.traffic._lock:
             held.set()
             done.wait()
 

@@ -150,7 +150,7 @@ class Pulls:
 
 
 def test_features_are_read_when_they_are_looked_at(plain: Cut, monkeypatch: Any) -> None:
-    pulls = Pulls(plain.parts._client, monkeypatch)
+    pulls = Pulls(plain.parts.client, monkeypatch)
     loader = DistNodeDataLoader(plain.parts, range(100), NeighborSampler([3, 3]), batch_size=100)
     ((inputs, _, blocks),) = loader
     assert set(blocks[0].srcdata) == {dgl.NID, "x"}
@@ -163,7 +163,7 @@ def test_features_are_read_when_they_are_looked_at(plain: Cut, monkeypatch: Any)
 
 
 def test_named_features_are_read_ahead(plain: Cut, monkeypatch: Any) -> None:
-    pulls = Pulls(plain.parts._client, monkeypatch)
+    pulls = Pulls(plain.parts.client, monkeypatch)
     sampler = NeighborSampler([3, 3], prefetch_node_feats=["x"], prefetch_edge_feats=["w"])
     for _ in DistNodeDataLoader(plain.parts, range(100), sampler, batch_size=100):
         assert pulls.names == ["node~_N~x", "edge~_N:_E:_N~w", "edge~_N:_E:_N~w"]

@@ -82,7 +82,7 @@ def test_inclusion_of_parts_is_that_of_the_graph(tmp_path: Path, parts: int) -> 
         nodes = node_split(torch.ones(400, dtype=torch.bool), g.get_partition_book())
         loader = DistNodeDataLoader(g, nodes, NeighborSampler(fanouts), batch_size=7)
         next(iter(loader))
-        return nodes, g.get_partition_book().node_ranges["_N"], g._client.cache.best["_N"]
+        return nodes, g.get_partition_book().node_ranges["_N"], g.client.cache.best["_N"]
 
     returned = simulate(tmp_path / "g.json").run(best).returned
     for rank, (nodes, ranges, rows) in enumerate(returned):

@@ -27,11 +27,11 @@ for name, dtype in DTYPES.items():
     t[[0, 99]] = values[[0, 2]]
     assert t[[0, 1, 99]].tolist() == values.tolist(), name
 rank = dgl.distributed.context.rank()
-g._client.barrier()
+g.client.barrier()
 if rank == 0:
     h[torch.arange(100)] = torch.arange(200.0).view(100, 2)
     g.ndata["x"][torch.tensor([3, 98, 50])] = torch.tensor([-1.0, -2, -3])
-g._client.barrier()
+g.client.barrier()
 print(h[:].sum().item(), g.ndata["x"][[50, 98, 3, 4]].tolist())
 """
 

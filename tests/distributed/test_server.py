@@ -626,7 +626,7 @@ def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
                 return super().items()
 
         entry = writer.entries["node~_N~h"]
-        writer._attach(Watched({"node~_N~h": entry, "node~_N~new": entry}))
+        writer.attach(Watched({"node~_N~h": entry, "node~_N~new": entry}))
         store.refresh()
         assert "node~_N~new" in store.tensors
 

@@ -125,7 +125,7 @@ def test_masks_join(g):
 
 
 def test_features_are_listed_while_a_thread_makes_one(g):
-    tensors = g._client._tensors
+    tensors = g.client._tensors
 
     class Slow:
         """What is said of a feature; while it is looked at, another one comes."""
@@ -136,7 +136,7 @@ def test_features_are_listed_while_a_thread_makes_one(g):
             return True
 
     tensors["node~_N~slow"] = Slow()
-    assert "slow" in g._client.names("node~_N")
+    assert "slow" in g.client.names("node~_N")
 
 
 # ------------------------------------------------------------------------------ making tensors

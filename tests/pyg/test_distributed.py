@@ -138,7 +138,7 @@ def test_features_are_written_where_they_belong(tmp_path: Path) -> None:
 def test_features_of_all_types_take_one_round_trip(tmp_path: Path) -> None:
     """One exchange of messages a mini-batch for node features, one for edge features."""
     g, _, _ = cut(graphs.typed(), 2, tmp_path)
-    transport, rounds = g._client.transport, []
+    transport, rounds = g.client.transport, []
     exchange = transport.exchange
     transport.readable = lambda part, name: None  # as if every part were far
     transport.exchange = lambda requests, *rest: (

@@ -93,7 +93,7 @@ remote = current().remote
 found["traffic"] = remote.traffic.to_list()
 found["servers"] = [{k: t[:3] for k, t in s.items()} for s in remote.statistics()]
 g.barrier()
-found |= {"rank": g.rank(), "cache": str(g.cache_info()), "policy": g._client.cache.policy}
+found |= {"rank": g.rank(), "cache": str(g.cache_info()), "policy": g.client.cache.policy}
 found["hits"] = g.cache_info().hits
 print(json.dumps(found), flush=True)
 """

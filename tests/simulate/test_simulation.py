@@ -18,6 +18,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab import trace
+from gnnlab.dataloading.epochs import Loader
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
 from gnnlab.distributed.context import current
 from gnnlab.errors import InvalidInput
@@ -69,6 +70,30 @@ def test_a_run_is_the_same_every_time() -> None:
     kinds = [[type(op).__name__ for op in track.ops] for track in one.lanes]
     assert [track.name for track in one.lanes] == ["trainer", "sampler-0"] * 4
     assert all("Request" in names for names in kinds[1::2])
+
+
+def loader_members() -> dict[type, dict[str, Any]]:
+    """The members of the base class of loaders and of all classes derived from it."""
+    kinds = [Loader]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind: dict(vars(kind)) for kind in kinds}
+
+
+@pytest.mark.parametrize("samplers", [0, 1])
+def test_loaders_are_left_as_they_are(samplers: int) -> None:
+    before = loader_members()
+    assert {dgl.dataloading.DataLoader, DistNodeDataLoader} <= before.keys()
+
+    def run() -> Any:
+        assert loader_members() == before
+        sums = epoch()
+        assert loader_members() == before
+        return sums
+
+    simulation = simulate(plain(), 2, part_method=halves, samplers_per_trainer=samplers)
+    assert all(simulation.run(run).returned)
+    assert loader_members() == before
 
 
 def test_writes_stay_in_their_run() -> None:
@@ -151,7 +176,7 @@ def test_what_a_trainer_finds() -> None:
         initialize("unused.txt", num_workers=7)
         me = current()
         g = DistGraph("graph")
-        same = dgl.distributed.context.client_of(g.get_partition_book()) is g._client
+        same = dgl.distributed.context.client_of(g.get_partition_book()) is g.client
         names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
         found = [int(os.environ[name]) for name in names]
         return [before, me.mode, me.role, same, g.rank(), g.local_partition.num_nodes(), *found]

@@ -182,6 +182,11 @@ def _remove_kwargs_dist(kwargs: dict[str, Any]) -> dict[str, Any]:
             "started with the job (gnnlab launch --num_samplers)",
             stacklevel=3,
         )
-    for name in (*ours._NOT_HERE, "use_prefetch_thread", "use_alternate_streams", "pin_prefetcher"):
+    for name in (
+        *ours.OPTIONS_WITHOUT_EFFECT,
+        "use_prefetch_thread",
+        "use_alternate_streams",
+        "pin_prefetcher",
+    ):
         kwargs.pop(name, None)
     return kwargs

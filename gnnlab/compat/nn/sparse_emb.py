@@ -69,7 +69,7 @@ class NodeEmbedding(TracedRows):
     def __call__(self, node_ids: Any, device: Any = None) -> torch.Tensor:
         """Return the rows of IDs (K,), shape (K, D); their gradients are kept for the optimizer."""
         ids = read_ids(node_ids, self.num_embeddings, "row", torch.device("cpu"))
-        return self._traced(ids, self._rows[ids].to(self._device if device is None else device))
+        return self.traced(ids, self._rows[ids].to(self._device if device is None else device))
 
     @property
     def weight(self) -> torch.Tensor:

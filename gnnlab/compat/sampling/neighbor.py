@@ -15,7 +15,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType, is_all
 from gnnlab.graph.neighbor import read_fanouts, sample_neighbors
-from gnnlab.graph.subgraph import _keep
+from gnnlab.graph.subgraph import keep_edges
 
 __all__ = ["sample_etype_neighbors", "select_topk"]
 
@@ -121,7 +121,7 @@ def sample_etype_neighbors(
         allowed = ~torch.isin(eids, read_edges(g, exclude_edges, distinct=True)[etype])
     for first, last, count in zip(starts, starts[1:], fanouts, strict=False):
         of_type = (allowed & (eids >= first) & (eids < last)).nonzero().flatten()
-        part = _keep(around, {etype: of_type}, None, False)
+        part = keep_edges(around, {etype: of_type}, None, False)
         weights = prob if prob is None or isinstance(prob, str) else prob[of_type]
         found = sample_neighbors(part, nodes, count, edge_dir, weights, replace)
         picked.append(eids[of_type[found.edata[EID].long()]])
@@ -143,7 +143,7 @@ def _frontier(
     g: Graph, eids: dict[EdgeType, torch.Tensor], ndata: bool, edata: bool, device: Any
 ) -> Graph:
     """Return the graph of all nodes and of some edges, which may be repeated."""
-    found = _keep(g, eids, None, True)
+    found = keep_edges(g, eids, None, True)
     for frame in found.node_frames().values() if not ndata else ():
         frame.clear()
     for frame in found.edge_frames.values() if not edata else ():

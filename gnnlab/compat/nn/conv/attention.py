@@ -162,14 +162,14 @@ class EdgeGATConv(GATConv):
         """Return new rows of the destination nodes; ``edge_feat`` has shape (E, edge_feats)."""
         self.check(graph, feat)
         check_edge_rows(graph, edge_feat, self.fc_edge.in_features, self.fc_edge.weight)
-        heads_src, heads_dst, dst = self._heads(graph, feat)
+        heads_src, heads_dst, dst = self.project(graph, feat)
         heads_edge = self.fc_edge(edge_feat).unflatten(-1, (self.num_heads, self.out_feats))
         score_edge = (heads_edge * self.attn_edge).sum(-1, keepdim=True)
-        scores = self._scores(graph, heads_src, heads_dst) + score_edge
+        scores = self.scores(graph, heads_src, heads_dst) + score_edge
         attention = self.attn_drop(ops.edge_softmax(graph, self.leaky_relu(scores)))
         relation = graph.relation()
         messages = ops.sddmm(relation, "add", heads_src, heads_edge, "u", "e") * attention
-        out = self._finish(ops.spmm(relation, "copy_rhs", "sum", None, messages), dst)
+        out = self.finish(ops.spmm(relation, "copy_rhs", "sum", None, messages), dst)
         return (out, attention) if get_attention else out
 
 

@@ -1,9 +1,9 @@
 """Sampler processes: children of a trainer that prefetch its mini-batches.
 
 ``initialize`` starts them, as fresh interpreters that do not run the user's script again. A loader
-sends them its function by cloudpickle, and then the names of batches, round-robin; so batches come
+sends them its recipe by cloudpickle, and then the tasks of an epoch, round-robin; so batches come
 back in order. Batches are passed in anonymous memory files, which the trainer maps: large tensors
-are not copied. Features that the function has not read are left to the trainer.
+are not copied. Features that the recipe has not read are left to the trainer.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from gnnlab import trace
+from gnnlab.dataloading.recipe import Recipe, Task
+from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
@@ -31,14 +34,40 @@ from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.launch import environment
 from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
-__all__ = ["Samplers"]
+__all__ = ["BatchPacker", "SamplerProcesses", "Samplers", "has_come", "receive", "send"]
 
-_PROGRAM = "gnnlab.distributed.sampler"
+_PROGRAM = "gnnlab.distributed.sampler_program"
 _HEAD = struct.Struct("<QQ")
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a socket buffers some hundred messages
 _EXIT_TIMEOUT = 2.0  # seconds in which a sampler that closed its socket exits
 _PATIENCE = 0.5  # seconds in which a sampler must exit on request; it has nothing to save
 _NOTICE = 2.0  # seconds in which a loader can report a dead sampler before the trainer exits
+
+
+class SamplerProcesses:
+    """Has the sampler processes of this trainer make batches, and completes them on its device."""
+
+    def __init__(self, samplers: Any, ahead: int | None = None) -> None:
+        self.samplers, self.ahead = samplers, ahead
+
+    def run(self, recipe: Recipe, tasks: Sequence[Task]) -> Iterator[Any]:
+        """Yield the batch of each task."""
+        made = self.samplers.run(_There(recipe.on_cpu()), tasks, self.ahead)
+        return map(recipe.complete, trace.waiting(made))
+
+
+class _There(Recipe):
+    """A recipe in a sampler process, whose cache gets the rows that the trainer's cache has."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe, self.graphs = recipe, recipe.graphs
+        self.best = [g.client.cache.best for g in self.graphs if isinstance(g, DistGraph)][:1]
+
+    def __call__(self, task: Task) -> Any:
+        """Make the batch of a task."""
+        for best in filter(None, self.best):
+            self.graphs[0].client.cache.prepare(best)
+        return self.recipe(task)
 
 
 class Samplers:
@@ -80,15 +109,15 @@ class Samplers:
             raise
 
     def run(
-        self, make: Callable[[Any], Any], names: Sequence[Any], ahead: int | None = None
+        self, make: Callable[[Any], Any], tasks: Sequence[Any], ahead: int | None = None
     ) -> Iterator[Any]:
-        """Make a batch of each name, in the samplers; yield them in order.
+        """Make the batch of each task, in the samplers; yield them in order.
 
         Parameters
         ----------
         make : callable
-            Makes a batch of its name.
-        names : sequence
+            Makes the batch of a task.
+        tasks : sequence
         ahead : int, optional
             Maximum number of pending batches; by default four for each sampler, at most 32.
         """
@@ -99,15 +128,15 @@ class Samplers:
         self._active.add(run)
 
         def order(number: int) -> None:
-            if number < len(names):
-                self._send(number % count, (run, number, names[number]))
+            if number < len(tasks):
+                self._send(number % count, (run, number, tasks[number]))
 
         try:
-            for number in range(min(count, len(names))):
+            for number in range(min(count, len(tasks))):
                 self._send(number, (run, None, (make, frozenset(self._active))))
             for number in range(ahead):
                 order(number)
-            for number in range(len(names)):
+            for number in range(len(tasks)):
                 batch = self._wait(run, number)
                 order(number + ahead)
                 yield batch
@@ -198,7 +227,7 @@ class Samplers:
 # ---------------------------------------------------------------------------- the socket
 def send(line: socket.socket, value: Any) -> None:
     """Send a value: its position in a memory file, and the file's descriptor."""
-    with pack(value, _Batches) as payload:
+    with pack(value, BatchPacker) as payload:
         socket.send_fds(line, [_HEAD.pack(payload.start, payload.size)], [payload.memory])
 
 
@@ -226,12 +255,13 @@ def receive(line: socket.socket) -> Any:
         os.close(descriptors[0])
 
 
-class _Batches(Packer):
+class BatchPacker(Packer):
     """Packs mini-batches; features that have not been read stay lazy."""
 
     shares = False
 
     def reducer_override(self, value: Any) -> Any:
+        """Pickle features, unless they are pending reads from a distributed graph."""
         if isinstance(value, Frame):
             columns = {n: c if _is_far(c := value.column(n)) else value[n] for n in value}
             return Frame, (value.num_rows, columns, value.device, value.what)
@@ -244,7 +274,7 @@ class _Batches(Packer):
 
 def _is_far(column: Any) -> bool:
     """Whether a column is a pending read from a distributed graph."""
-    make = column.make if isinstance(column, LazyTensor) and column._value is None else None
+    make = column.make if isinstance(column, LazyTensor) and column.is_pending else None
     return isinstance(make, partial) and isinstance(make.args[0], DistFrame | DistTensor)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import cloudpickle
 
 from gnnlab.distributed import context, startup
-from gnnlab.distributed.samplers import receive, send
+from gnnlab.distributed.sampler_processes import receive, send
 from gnnlab.errors import GNNLabError
 
 __all__ = ["main"]
