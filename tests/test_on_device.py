@@ -53,11 +53,6 @@ def operator(name: str) -> Case:
     return run
 
 
-def points(g: dgl.Graph) -> torch.Tensor:
-    """No two are as far from a third: which of them a GPU would take first is not known."""
-    return 1.3 ** torch.arange(NUM_NODES, dtype=torch.float64, device=g.device)[:, None]
-
-
 def lengths(g: dgl.Graph) -> torch.Tensor:
     return torch.tensor([10, 0, 20], device=g.device)
 
@@ -125,89 +120,6 @@ LAYERS: dict[str, Case] = {
         layers.WeightBasis((WIDTH, 3), 2, 3).to(g.device)(),
     )[1],
     "edge_softmax": lambda g: layers.edge_softmax(g, g.edata["e"]),
-}
-
-
-def module(make: Callable[[], nn.Module], inputs: Callable[[dgl.Graph], tuple[Any, ...]]) -> Case:
-    """Outputs of a layer with inputs of its own, and the gradients of its parameters.
-
-    These are parts of the largest one, for some are zero but for rounding.
-    """
-
-    def run(g: dgl.Graph) -> Any:
-        torch.manual_seed(0)
-        made = make().to(g.device)
-        out = made(*inputs(g))
-        outs = out if isinstance(out, tuple) else (out,)
-        sum(each.square().sum() for each in outs).backward()
-        found = [parameter.grad.flatten() for parameter in made.parameters()]
-        return out, torch.cat(found) / torch.cat(found).abs().max()
-
-    return run
-
-
-def dense(g: dgl.Graph) -> tuple[torch.Tensor, torch.Tensor]:
-    """An adjacency matrix in which each node has an edge, and features."""
-    numbers = torch.arange(NUM_NODES**2, device=g.device).reshape(NUM_NODES, NUM_NODES)
-    return (numbers % 5 == 0).float(), g.ndata["x"]
-
-
-def ends(g: dgl.Graph) -> tuple[torch.Tensor, ...]:
-    src, dst = g.edges()
-    return g.ndata["x"][src], g.ndata["x"][dst], types(g)
-
-
-def rows(g: dgl.Graph) -> tuple[torch.Tensor]:
-    return (g.ndata["x"][None],)
-
-
-def hops(g: dgl.Graph) -> torch.Tensor:
-    return torch.arange(NUM_NODES**2, device=g.device).reshape(1, NUM_NODES, NUM_NODES) % 4 - 1
-
-
-def both(g: dgl.Graph) -> tuple[Any, ...]:
-    return g, g.ndata["x"], g.edata["e"]
-
-
-LAYERS |= {
-    "AGNNConv": layer(lambda: layers.AGNNConv()),
-    "CFConv": layer(lambda: layers.CFConv(WIDTH, WIDTH, 5, 3), "e"),
-    "EGATConv": module(lambda: layers.EGATConv(WIDTH, WIDTH, 3, 3, 2), both),
-    "EGNNConv": module(
-        lambda: layers.EGNNConv(WIDTH, 5, 3, WIDTH),
-        lambda g: (g, g.ndata["x"], g.ndata["x"][:, :3], g.edata["e"]),
-    ),
-    "GatedGCNConv": module(lambda: layers.GatedGCNConv(WIDTH, WIDTH, 3), both),
-    "HGTConv": module(
-        lambda: layers.HGTConv(WIDTH, 3, 2, 2, 3, dropout=0.0),
-        lambda g: (g, g.ndata["x"], g.nodes() % 2, types(g)),
-    ),
-    "PNAConv": module(
-        lambda: layers.PNAConv(WIDTH, 3, ["mean", "max"], ["identity"], 2.5, edge_feat_size=WIDTH),
-        both,
-    ),
-    "DenseChebConv": module(lambda: layers.DenseChebConv(WIDTH, 3, 2), dense),
-    "DenseGraphConv": module(lambda: layers.DenseGraphConv(WIDTH, 3), dense),
-    "DenseSAGEConv": module(lambda: layers.DenseSAGEConv(WIDTH, 3), dense),
-    "BiasedMHA": module(lambda: layers.BiasedMHA(WIDTH, 2, attn_drop=0.0), rows),
-    "GraphormerLayer": module(
-        lambda: layers.GraphormerLayer(WIDTH, 5, 2, dropout=0.0, attn_dropout=0.0), rows
-    ),
-    "DegreeEncoder": module(
-        lambda: layers.DegreeEncoder(5, WIDTH),
-        lambda g: (torch.stack([g.in_degrees(), g.out_degrees()])[:, None],),
-    ),
-    "PathEncoder": module(
-        lambda: layers.PathEncoder(2, WIDTH),
-        lambda g: (
-            hops(g),
-            g.edata["e"][hops(g).clamp(min=0)][:, :, :, None].expand(-1, -1, -1, 2, -1),
-        ),
-    ),
-    "SpatialEncoder": module(lambda: layers.SpatialEncoder(3), lambda g: (hops(g),)),
-    "TransE": module(lambda: layers.TransE(3, WIDTH), ends),
-    "TransR": module(lambda: layers.TransR(3, 3, WIDTH), ends),
-    "WeightAndSum": layer(lambda: layers.WeightAndSum(WIDTH)),
 }
 
 
@@ -296,117 +208,6 @@ TRANSFORMS: dict[str, Case] = {
 TRANSFORMS["Compose"] = lambda g: transforms.Compose([transforms.AddSelfLoop()])(g)
 
 
-def applied(name: str, *args: Any, **kwargs: Any) -> Case:
-    return lambda g: getattr(transforms, name)(*args, **kwargs)(g)
-
-
-def called(name: str, *args: Any, **kwargs: Any) -> Case:
-    """The result of a function of a graph; numbers become tensors."""
-
-    def run(g: dgl.Graph) -> Any:
-        found = getattr(transforms, name)(g, *args, **kwargs)
-        numbers = isinstance(found, float) or (
-            isinstance(found, list) and isinstance(found[0], float)
-        )
-        return torch.tensor(found, device=g.device) if numbers else found
-
-    return run
-
-
-def labeled(name: str) -> Case:
-    return lambda g: torch.tensor(
-        getattr(transforms, name)(g, torch.arange(NUM_NODES, device=g.device) % 3), device=g.device
-    )
-
-
-def acyclic(g: dgl.Graph) -> dgl.Graph:
-    """The edges that lead to a larger ID."""
-    src, dst = g.edges()
-    kept = dgl.graph((src[src < dst], dst[src < dst]), num_nodes=NUM_NODES)
-    kept.ndata["x"] = g.ndata["x"]
-    return kept
-
-
-def propagated(name: str, *args: Any) -> Case:
-    """Node features after messages in the order of a traversal; it changes the graph in place."""
-
-    def run(g: dgl.Graph) -> Any:
-        g = acyclic(g)
-        getattr(transforms, name)(
-            g, *args, dgl.function.copy_u("x", "m"), dgl.function.sum("m", "x")
-        )
-        return g
-
-    return run
-
-
-TRANSFORMS |= {
-    name: applied(name) for name in ("NodeShuffle", "ToLevi", "GCNNorm", "RowFeatNormalizer")
-}
-TRANSFORMS |= {
-    "AddEdge": applied("AddEdge", 0.2),
-    "AddMetaPaths": applied("AddMetaPaths", {"twice": [("_N", "_E", "_N")] * 2}),
-    "DropEdge": applied("DropEdge", 0.5),
-    "DropNode": applied("DropNode", 0.5),
-    "FeatMask": applied("FeatMask", 0.5, ["x"], ["e"]),
-    "GDC": applied("GDC", [0.5, 0.3, 0.2], eps=0.01),
-    "HeatKernel": applied("HeatKernel", eps=0.01),
-    "KHopGraph": applied("KHopGraph", 2),
-    "LapPE": lambda g: transforms.LapPE(2)(dgl.to_bidirected(g)),
-    "LaplacianPE": lambda g: transforms.LaplacianPE(2)(dgl.to_bidirected(g)),
-    "LineGraph": applied("LineGraph"),
-    "PPR": applied("PPR", eps=0.01),
-    "RandomWalkPE": applied("RandomWalkPE", 3),
-    "SIGNDiffusion": applied("SIGNDiffusion", 2, "x"),
-    "SVDPE": applied("SVDPE", 2, random_flip=False),
-    "adj_product_graph": lambda g: transforms.adj_product_graph(*weighted(g), "w"),
-    "adj_sum_graph": lambda g: transforms.adj_sum_graph(weighted(g), "w"),
-    "khop_adj": called("khop_adj", 2),
-    "khop_graph": called("khop_graph", 2),
-    "knn_graph": lambda g: transforms.knn_graph(points(g), 3),
-    "segmented_knn_graph": lambda g: transforms.segmented_knn_graph(points(g), 2, [4, 5]),
-    "radius_graph": lambda g: transforms.radius_graph(g.ndata["x"], 2.0),
-    "lap_pe": lambda g: transforms.lap_pe(dgl.to_bidirected(g), 2),
-    "laplacian_pe": lambda g: transforms.laplacian_pe(dgl.to_bidirected(g), 2),
-    "laplacian_lambda_max": lambda g: called("laplacian_lambda_max")(dgl.to_bidirected(g)),
-    "random_walk_pe": called("random_walk_pe", 3),
-    "svd_pe": called("svd_pe", 2, random_flip=False),
-    "double_radius_node_labeling": called("double_radius_node_labeling", 0, 1),
-    "line_graph": called("line_graph"),
-    "metapath_reachable_graph": called("metapath_reachable_graph", ["_E", "_E"]),
-    "norm_by_dst": called("norm_by_dst"),
-    "shortest_dist": called("shortest_dist", return_paths=True),
-    "slice_batch": lambda g: transforms.slice_batch(dgl.batch([g, g]), 1),
-    "topological_nodes_generator": lambda g: transforms.topological_nodes_generator(acyclic(g)),
-    "prop_nodes_topo": propagated("prop_nodes_topo"),
-    "prop_nodes_bfs": propagated("prop_nodes_bfs", 0),
-    "prop_edges_dfs": propagated("prop_edges_dfs", 0),
-    "prop_nodes": propagated("prop_nodes", [[4, 5], [6]]),
-    "prop_edges": propagated("prop_edges", [[0, 1], [2]]),
-}
-TRANSFORMS |= {
-    name: called(name, 1)
-    for name in (
-        *("bfs_edges_generator", "bfs_nodes_generator", "dfs_edges_generator"),
-        "dfs_labeled_edges_generator",
-    )
-}
-TRANSFORMS |= {
-    name: labeled(name)
-    for name in (
-        *("adjusted_homophily", "edge_homophily", "edge_label_informativeness"),
-        *("linkx_homophily", "node_homophily"),
-    )
-}
-
-
-def weighted(g: dgl.Graph) -> tuple[dgl.Graph, dgl.Graph]:
-    """Two graphs without double edges whose edges have a weight."""
-    g = dgl.to_simple(g, copy_ndata=False)
-    g.edata["w"] = torch.arange(g.num_edges(), device=g.device) + 1.0
-    return g, g
-
-
 READOUTS: dict[str, Case] = {
     f"{reducer}_{kind}": lambda g, name=f"{reducer}_{kind}", column=column: getattr(dgl, name)(
         dgl.batch([g, g]), column
@@ -450,6 +251,10 @@ def float64() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", [c for _, c in CASES], ids=[name for name, _ in CASES])
 def test_as_on_the_cpu(case: Case, graph: dgl.Graph, float64: None) -> None:
+    compare(case, graph)
+
+
+def compare(case: Case, graph: dgl.Graph) -> None:
     results, graph = [], dgl.to_double(graph)
     for device in ("cpu", GPU):
         g = copy.copy(graph).to(device)

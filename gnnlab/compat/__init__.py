@@ -27,9 +27,9 @@ _MODULES = {
     "partition_graph_with_halo",
     "gnnlab.graph.graph": "DGLHeteroGraph=Graph",
     "gnnlab.sampling": "global_uniform_negative_sampling",
-    "gnnlab.transforms": "AddEdge AddMetaPaths BaseTransform DropEdge DropNode FeatMask GCNNorm "
+    "gnnlab.compat.transforms": "AddEdge AddMetaPaths DropEdge DropNode FeatMask GCNNorm "
     "GDC HeatKernel KHopGraph LapPE LaplacianPE LineGraph NodeShuffle PPR RandomWalkPE "
-    "RemoveSelfLoop RowFeatNormalizer SIGNDiffusion SVDPE ToLevi ToSimple adj_product_graph "
+    "RowFeatNormalizer SIGNDiffusion SVDPE ToLevi adj_product_graph "
     "adj_sum_graph adjusted_homophily bfs_edges_generator "
     "bfs_nodes_generator dfs_edges_generator dfs_labeled_edges_generator "
     "double_radius_node_labeling edge_homophily edge_label_informativeness khop_adj "

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 import torch
 
 from gnnlab import random
+from gnnlab.compat.transforms.checks import frames_having
 from gnnlab.errors import InvalidInput
 from gnnlab.graph import edit
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.transform import feature_names
-from gnnlab.transforms.base import BaseTransform, frames_having
+from gnnlab.transforms.base import BaseTransform
 
 __all__ = ["AddEdge", "DropEdge", "DropNode", "FeatMask", "NodeShuffle"]
 
@@ -42,7 +43,7 @@ class NodeShuffle(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl, torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.ndata["h"] = torch.arange(3)
     >>> transforms.NodeShuffle()(g).ndata["h"].sort().values
@@ -65,7 +66,7 @@ class DropNode(_WithProbability):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.DropNode(p=1.0)(dgl.graph(([0, 1], [1, 2]))).num_nodes()
     0
     """
@@ -84,7 +85,7 @@ class DropEdge(_WithProbability):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.DropEdge(p=0.0)(dgl.graph(([0, 1], [1, 2]))).num_edges()
     2
     """
@@ -103,7 +104,7 @@ class AddEdge(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.AddEdge(ratio=0.5)(dgl.graph(([0, 1], [1, 2]))).num_edges()
     3
     """
@@ -139,7 +140,7 @@ class FeatMask(_WithProbability):
     Examples
     --------
     >>> import gnnlab as dgl, torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0], [1]))
     >>> g.ndata["h"] = torch.ones(2, 3)
     >>> transforms.FeatMask(p=1.0, node_feat_names=["h"])(g).ndata["h"].sum()

@@ -18,13 +18,14 @@ from collections.abc import Sequence
 import torch
 
 from gnnlab import ops
+from gnnlab.compat.transforms.checks import frames_having
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
 from gnnlab.graph.transform import feature_names
 from gnnlab.ops.checks import check_choice
-from gnnlab.transforms.base import BaseTransform, frames_having
+from gnnlab.transforms.base import BaseTransform
 
 __all__ = ["GDC", "PPR", "GCNNorm", "HeatKernel", "RowFeatNormalizer", "SIGNDiffusion"]
 
@@ -62,7 +63,7 @@ class GCNNorm(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.GCNNorm()(dgl.graph(([0, 1, 1], [1, 1, 0]))).edata["w"]
     tensor([0.7071, 0.5000, 0.7071])
     """
@@ -126,7 +127,7 @@ class PPR(_Diffusion):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.PPR(alpha=0.5)(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.5000, 0.0000, 0.2500, 0.5000])
     """
@@ -160,7 +161,7 @@ class HeatKernel(_Diffusion):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.HeatKernel(t=1.0)(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.3679, 0.0000, 0.3679, 0.3679])
     """
@@ -194,7 +195,7 @@ class GDC(_Diffusion):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.GDC([0.3, 0.2])(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.3000, 0.0000, 0.2000, 0.3000])
     """
@@ -231,7 +232,7 @@ class RowFeatNormalizer(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl, torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0], [1]))
     >>> g.ndata["h"] = torch.tensor([[1.0, 3.0], [0.0, 0.5]])
     >>> transforms.RowFeatNormalizer(node_feat_names=["h"])(g).ndata["h"]
@@ -281,7 +282,7 @@ class SIGNDiffusion(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl, torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.ndata["feat"] = torch.tensor([[1.0], [2.0], [4.0]])
     >>> transforms.SIGNDiffusion(k=2)(g).ndata["out_feat_2"].flatten()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab import transforms
+from gnnlab.compat import transforms
 from tests.graph.samples import edges_of
 
 

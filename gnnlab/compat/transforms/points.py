@@ -59,7 +59,7 @@ def knn_graph(
     Examples
     --------
     >>> import torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = transforms.knn_graph(torch.tensor([[0.0], [1.0], [5.0]]), 2)
     >>> g.edges()
     (tensor([0, 1, 1, 0, 2, 1]), tensor([0, 0, 1, 1, 2, 2]))
@@ -96,7 +96,7 @@ def segmented_knn_graph(
     Examples
     --------
     >>> import torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = transforms.segmented_knn_graph(torch.tensor([[0.0], [1.0], [0.1], [0.3]]), 1, [2, 2])
     >>> g.edges()
     (tensor([0, 1, 2, 3]), tensor([0, 1, 2, 3]))
@@ -160,7 +160,7 @@ def radius_graph(
     Examples
     --------
     >>> import torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.radius_graph(torch.tensor([[0.0], [1.0], [5.0]]), 1.0).edges()
     (tensor([0, 1]), tensor([1, 0]))
     """

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 
 import gnnlab as dgl
-from gnnlab import transforms
+from gnnlab.compat import transforms
 from tests.graph.samples import edge_lists, toy
 
 

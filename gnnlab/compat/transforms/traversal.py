@@ -63,7 +63,7 @@ def bfs_nodes_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> transforms.bfs_nodes_generator(g, 0)
     [tensor([0]), tensor([1]), tensor([2, 3]), tensor([4, 5])]
@@ -87,7 +87,7 @@ def bfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> transforms.bfs_edges_generator(g, 0)
     [tensor([0]), tensor([1, 2]), tensor([4, 5])]
@@ -144,7 +144,7 @@ def topological_nodes_generator(graph: Graph, reverse: bool = False) -> list[tor
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> transforms.topological_nodes_generator(g)
     [tensor([0]), tensor([1]), tensor([2]), tensor([3, 4]), tensor([5])]
@@ -184,7 +184,7 @@ def dfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
     --------
     >>> import torch
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> torch.cat(transforms.dfs_edges_generator(g, 0))
     tensor([0, 1, 3, 5, 4])
@@ -221,7 +221,7 @@ def dfs_labeled_edges_generator(
     --------
     >>> import torch
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> edges, labels = transforms.dfs_labeled_edges_generator(g, 0, has_nontree_edge=True)
     >>> torch.cat(edges), torch.cat(labels)
@@ -337,7 +337,7 @@ def prop_nodes_topo(
     --------
     >>> import torch
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> import gnnlab.function as fn
     >>> tree = dgl.graph(([0, 1, 2], [2, 2, 3]))  # from the leaves to the root
     >>> tree.ndata["own"], tree.ndata["h"] = torch.tensor([1.0, 2.0, 0.0, 4.0]), torch.zeros(4)

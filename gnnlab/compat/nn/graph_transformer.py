@@ -34,7 +34,7 @@ class DegreeEncoder(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> layer = dgl.nn.DegreeEncoder(5, 8, direction="in")
     >>> layer(torch.tensor([[1, 9, 0]])).shape
     torch.Size([1, 3, 8])
@@ -75,7 +75,7 @@ class SpatialEncoder(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> dgl.nn.SpatialEncoder(4, num_heads=2)(torch.tensor([[[0, 1], [-1, 0]]])).shape
     torch.Size([1, 2, 2, 2])
     """
@@ -104,7 +104,7 @@ class PathEncoder(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> layer = dgl.nn.PathEncoder(3, 4, num_heads=2)
     >>> layer(torch.tensor([[[0, 1], [1, 0]]]), torch.ones(1, 2, 2, 3, 4)).shape
     torch.Size([1, 2, 2, 2])
@@ -148,7 +148,7 @@ class BiasedMHA(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> layer = dgl.nn.BiasedMHA(8, num_heads=2)
     >>> layer(torch.ones(3, 5, 8), torch.zeros(3, 5, 5, 2)).shape
     torch.Size([3, 5, 8])
@@ -233,7 +233,7 @@ class GraphormerLayer(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> dgl.nn.GraphormerLayer(8, 16, num_heads=2)(torch.ones(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 from gnnlab import random
+from gnnlab.compat.transforms.checks import one_node
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.batch import unbatch
 from gnnlab.graph.graph import Graph
-from gnnlab.transforms.base import BaseTransform, one_node
+from gnnlab.transforms.base import BaseTransform
 
 __all__ = [
     "SVDPE",
@@ -60,7 +61,7 @@ def laplacian_lambda_max(g: Graph) -> list[float]:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
     >>> [round(value, 4) for value in transforms.laplacian_lambda_max(ring)]
     [2.0]
@@ -96,7 +97,7 @@ def lap_pe(g: Graph, k: int, padding: bool = False, return_eigval: bool = False)
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
     >>> encoding, values = transforms.lap_pe(ring, 3, return_eigval=True)
     >>> encoding.shape, values.round(decimals=4)
@@ -148,7 +149,7 @@ def random_walk_pe(g: Graph, k: int, eweight_name: str | None = None) -> torch.T
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.random_walk_pe(dgl.graph(([0, 1, 1], [1, 1, 0])), 2)
     tensor([[0.0000, 0.5000],
             [0.5000, 0.7500]])
@@ -193,7 +194,7 @@ def svd_pe(g: Graph, k: int, padding: bool = False, random_flip: bool = True) ->
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.svd_pe(dgl.graph(([0, 1], [1, 2])), 2).shape
     torch.Size([3, 4])
     """
@@ -234,7 +235,7 @@ def double_radius_node_labeling(g: Graph, src: int, dst: int) -> torch.Tensor:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 0, 1, 2, 3], [1, 2, 2, 3, 4]))
     >>> transforms.double_radius_node_labeling(g, 0, 1)
     tensor([ 1,  1,  2,  5, 10])
@@ -267,7 +268,7 @@ class RandomWalkPE(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.RandomWalkPE(k=2)(dgl.graph(([0, 1, 1], [1, 1, 0]))).ndata["PE"]
     tensor([[0.0000, 0.5000],
             [0.5000, 0.7500]])
@@ -292,7 +293,7 @@ class LapPE(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
     >>> transforms.LapPE(k=3, eigval_name="values")(ring).ndata["values"][0].round(decimals=4)
     tensor([1., 1., 2.])
@@ -328,7 +329,7 @@ class SVDPE(BaseTransform):
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.SVDPE(k=1)(dgl.graph(([0, 1], [1, 2]))).ndata["svd_pe"].shape
     torch.Size([3, 2])
     """

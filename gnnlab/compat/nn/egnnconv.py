@@ -34,7 +34,7 @@ class EGNNConv(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> layer = dgl.nn.EGNNConv(5, 8, 2)
     >>> h, x = layer(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5), torch.eye(3))
     >>> h.shape, x.shape

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from gnnlab.compat.transforms.checks import one_node
 from gnnlab.errors import InvalidInput, list_of_graphs
 from gnnlab.graph.batch import unbatch
 from gnnlab.graph.construct import graph, heterograph
@@ -17,7 +18,6 @@ from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
-from gnnlab.transforms.base import one_node
 
 __all__ = [
     "adj_product_graph",
@@ -38,7 +38,7 @@ def norm_by_dst(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.norm_by_dst(dgl.graph(([0, 1, 2], [2, 2, 0])))
     tensor([0.5000, 0.5000, 1.0000])
     """
@@ -55,7 +55,7 @@ def metapath_reachable_graph(g: Graph, metapath: Sequence[str | EdgeType]) -> Gr
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.heterograph(
     ...     {
     ...         ("user", "follows", "user"): ([0, 1], [1, 2]),
@@ -115,7 +115,7 @@ def khop_adj(g: Graph, k: int) -> torch.Tensor:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.khop_adj(dgl.graph(([0, 1], [1, 2])), 2)
     tensor([[0., 0., 1.],
             [0., 0., 0.],
@@ -131,7 +131,7 @@ def khop_graph(g: Graph, k: int, copy_ndata: bool = True) -> Graph:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.khop_graph(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])), 2).edges()
     (tensor([0, 0]), tensor([3, 3]))
     """
@@ -154,7 +154,7 @@ def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Gra
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> transforms.line_graph(dgl.graph(([0, 1, 2], [1, 2, 0]))).edges()
     (tensor([0, 1, 2]), tensor([1, 2, 0]))
     """
@@ -182,7 +182,7 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
     >>> transforms.shortest_dist(g, root=1, return_paths=True)
     (tensor([-1,  0,  1,  2]), tensor([[-1, -1],
@@ -238,7 +238,7 @@ def slice_batch(g: Graph, gid: int, store_ids: bool = False) -> Graph:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> both = dgl.batch([dgl.graph(([0], [1])), dgl.graph(([0, 1], [2, 2]))])
     >>> transforms.slice_batch(both, 1).num_edges()
     2
@@ -298,7 +298,7 @@ def adj_product_graph(A: Graph, B: Graph, weight_name: str, etype: str = "_E") -
     Examples
     --------
     >>> import gnnlab as dgl, torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.edata["w"] = torch.tensor([2.0, 3.0])
     >>> product = transforms.adj_product_graph(g, g, "w")
@@ -341,7 +341,7 @@ def adj_sum_graph(graphs: Sequence[Graph], weight_name: str) -> Graph:
     Examples
     --------
     >>> import gnnlab as dgl, torch
-    >>> from gnnlab import transforms
+    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.edata["w"] = torch.tensor([2.0, 3.0])
     >>> transforms.adj_sum_graph([g, g], "w").edata["w"]
