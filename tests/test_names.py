@@ -64,12 +64,6 @@ NAMES = {
         SAGEConv GraphConv GATConv RelGraphConv HeteroGraphConv WeightBasis GINConv GINEConv
         SumPooling AvgPooling EdgePredictor
     """,
-    "gnnlab.data": """
-        AsNodePredDataset AsLinkPredDataset AsGraphPredDataset RedditDataset CoraGraphDataset
-        CiteseerGraphDataset PubmedGraphDataset GINDataset citation_graph.load_pubmed split_dataset
-        load_data register_data_args load_tensors utils.load_graphs utils.save_graphs
-        utils.save_tensors
-    """,
 }
 
 

@@ -98,7 +98,7 @@ def read_graphs(
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """Read a file of DGL's ``save_tensors``; see :func:`gnnlab.data.load_tensors`."""
+    """Read a file of DGL's ``save_tensors``; see ``gnnlab.compat.data.load_tensors``."""
     with open(path, "rb") as stream, _as_invalid_input(path, "save_tensors"):
         file = _File(stream)
         file.expect(int.from_bytes(TENSORS_MAGIC, "little"), "header")

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab.compat.data.tensors import load_tensors
 from gnnlab.graph.dglfile import read_graphs, read_tensors
 from tests.graph.samples import same
 from tests.helpers import examples
@@ -80,7 +81,7 @@ def test_a_graph_of_dgl_is_a_graph_like_any_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tensors.dgl", "nothing.dgl"])
 def test_tensors_are_what_dgl_reads(name: str) -> None:
-    assert said_of_tensors(dgl.data.load_tensors(str(FIXTURES / name))) == EXPECTED[name]
+    assert said_of_tensors(load_tensors(str(FIXTURES / name))) == EXPECTED[name]
 
 
 def relations(content: bytes) -> list[int]:
@@ -166,7 +167,7 @@ def test_changed_bytes_are_an_error_or_harmless(
 def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, data: st.DataObject, name: str) -> None:
     content = (FIXTURES / name).read_bytes()
     (tmp_path / "cut").write_bytes(content[: data.draw(st.integers(8, len(content) - 1))])
-    load: Any = dgl.load_graphs if name.endswith(".bin") else dgl.data.load_tensors
+    load: Any = dgl.load_graphs if name.endswith(".bin") else load_tensors
     with pytest.raises(dgl.DGLError, match=str(tmp_path / "cut")):
         load(tmp_path / "cut")
 
@@ -179,4 +180,4 @@ def test_no_memory_is_asked_for_on_trust(tmp_path: Path) -> None:
     struct.pack_into("<Q", content, start + 32 + 8 * dims, 1 << 40)
     (tmp_path / "huge").write_bytes(content)
     with pytest.raises(dgl.DGLError, match="1099511627776 bytes should follow where"):
-        dgl.data.load_tensors(tmp_path / "huge")
+        load_tensors(tmp_path / "huge")

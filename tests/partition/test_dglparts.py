@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab.compat.data.tensors import load_tensors
 from gnnlab.errors import GNNLabError, PartitionError
 from gnnlab.partition import convert_dgl_partition, load_partition, read_dgl_partition
 from gnnlab.tools.convert_partition import main
@@ -154,7 +155,7 @@ def test_names_of_older_versions_are_relations_alone(name: str, tmp_path: Path) 
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
-    return dgl.data.load_tensors(file)
+    return load_tensors(file)
 
 
 def _write_as_dgl(file: Path, tensors: dict[str, torch.Tensor]) -> None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import torch
 
 from gnnlab.compat.data.published import Published, variant
-from gnnlab.data.triples import graph_of_triples
+from gnnlab.compat.data.triples import graph_of_triples
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.io import load_graphs, save_graphs
 

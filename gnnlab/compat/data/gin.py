@@ -91,7 +91,7 @@ class GINDataset(Dataset[Any]):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> dataset = dgl.data.GINDataset("MUTAG", self_loop=True)          # doctest: +SKIP
     >>> g, label = dataset[0]                                           # doctest: +SKIP
     >>> len(dataset), dataset.num_classes                               # doctest: +SKIP
@@ -177,7 +177,7 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from gnnlab.data.gin import read_gin
+    >>> from gnnlab.compat.data.gin import read_gin
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "PAIR.txt")
     ...     _ = path.write_text("1\\n2 0\\n5 1 1\\n7 1 0\\n")

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.data import AsGraphPredDataset, AsLinkPredDataset, AsNodePredDataset, NodeDataset
+from gnnlab.compat.data import AsGraphPredDataset, AsLinkPredDataset, AsNodePredDataset
+from gnnlab.data import NodeDataset
 from gnnlab.errors import InvalidInput, OutOfRange
 from tests.data.samples import square
 

@@ -34,7 +34,7 @@ def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) 
     Examples
     --------
     >>> import tempfile
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> import torch
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     dgl.data.save_tensors(f"{folder}/node_feat.safetensors", {"feat": torch.arange(3)})

@@ -54,7 +54,7 @@ class DefaultDataParser:
     Examples
     --------
     >>> import pandas as pd
-    >>> from gnnlab.data.csv_graphs import DefaultDataParser
+    >>> from gnnlab.compat.data.csv_graphs import DefaultDataParser
     >>> DefaultDataParser()(pd.DataFrame({"feat": ["1, 2", "3, 4"]}))["feat"].tolist()
     [[1, 2], [3, 4]]
     """

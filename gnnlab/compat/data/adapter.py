@@ -47,7 +47,7 @@ class AsNodePredDataset(OneGraph):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> dataset = dgl.data.AsNodePredDataset(dgl.data.load("digits"))
     >>> dataset.num_classes, len(dataset.train_idx)
     (10, 179)
@@ -125,7 +125,7 @@ class AsLinkPredDataset(OneGraph):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> dataset = dgl.data.AsLinkPredDataset(dgl.data.load("digits"))
     >>> (src, dst), (neg_src, neg_dst) = dataset.test_edges
     >>> dataset[0].num_edges(), len(src), len(neg_src)
@@ -214,7 +214,7 @@ class AsGraphPredDataset:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> graphs = [(dgl.rand_graph(n, 10), n % 2) for n in range(3, 13)]
     >>> dataset = dgl.data.AsGraphPredDataset(graphs)
     >>> len(dataset.train_idx), dataset.num_classes, dataset.num_tasks

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.data import DownloadFailed, GINDataset
-from gnnlab.data.gin import NAMES, read_gin
+from gnnlab.compat.data import GINDataset
+from gnnlab.compat.data.gin import NAMES, read_gin
+from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from tests.data.test_download import server  # noqa: F401
 from tests.helpers import run_script
@@ -194,9 +195,9 @@ PROGRAM = """
     import torch.nn as nn
     import torch.nn.functional as F
     import gnnlab as dgl
-    from gnnlab.data import GINDataset, split_dataset
+    from gnnlab.compat.data import GINDataset, split_dataset
     from gnnlab.dataloading import GraphDataLoader
-    from gnnlab.nn.pytorch import GINConv, SumPooling
+    from gnnlab.nn import GINConv, SumPooling
 
     class GIN(nn.Module):
         def __init__(self, inputs, classes):
