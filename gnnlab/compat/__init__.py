@@ -21,6 +21,7 @@ __version__ = "2.3.0"
 # Module → names. Those of gnnlab need no entry.
 _MODULES = {
     "gnnlab.compat.base": "is_all dgl_warning",
+    "gnnlab.compat.dglfile": "load_graphs",
     "gnnlab.compat.functions": "bipartite block_to_graph broadcast_edges broadcast_nodes "
     "create_block hetero_from_relations merge rand_bipartite",
     "gnnlab.compat.partition": "metis_partition metis_partition_assignment "

@@ -14,7 +14,7 @@ from gnnlab.errors import NoAttribute
 __all__ = ["no_attribute", "places"]
 
 _ROOT = Path(__file__).parents[1]
-_INTERNAL = {"__init__", "__main__", "compat", "errors", "system"}
+_INTERNAL = {"compat", "errors", "system"}
 
 
 def no_attribute(package: str, name: str) -> NoAttribute:
@@ -44,20 +44,22 @@ def places(name: str) -> list[str]:
     ['gnnlab.nn.edge_softmax', 'gnnlab.ops.edge_softmax']
     """
     offered = re.compile(rf'^__all__ = \[[^]]*"{re.escape(name)}"', re.MULTILINE)
-    found = []
-    for path in sorted({*_ROOT.glob("*.py"), *_ROOT.glob("*/__init__.py")}):
+    in_face = re.compile(rf'^_MODULES = {{[^}}]*[" ]{re.escape(name)}[" ]', re.MULTILINE)
+    found = [f"gnnlab.{name}"] if _has(_ROOT / "__init__.py", in_face) else []
+    for path in sorted({*_ROOT.glob("[a-z]*.py"), *_ROOT.glob("*/__init__.py")}):
         package = path.parent.name if path.name == "__init__.py" else path.stem
-        if package not in _INTERNAL and path.parent.name not in _INTERNAL and _has(path, offered):
+        if package not in _INTERNAL and _has(path, offered):
             found.append(f"gnnlab.{package}.{name}")
     return found or _in_compat(name)
 
 
 def _in_compat(name: str) -> list[str]:
-    """A package of compat offers what its files define."""
+    """A package of compat offers what its files define, a module what it defines."""
     word = re.escape(name)
     defined = re.compile(rf"^(?:(?:class|def) {word}\b|{word} = )", re.MULTILINE)
-    files = sorted((_ROOT / "compat").glob("*/**/*.py"))
-    packages = [p.relative_to(_ROOT).parts[1] for p in files if _has(p, defined)]
+    files = sorted((_ROOT / "compat").rglob("*.py"))
+    packages = [p.relative_to(_ROOT / "compat").parts[0] for p in files if _has(p, defined)]
+    packages = [each.removesuffix(".py") for each in packages]
     return [f"gnnlab.compat.{package}.{name}" for package in dict.fromkeys(packages)]
 
 

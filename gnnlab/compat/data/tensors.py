@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
+from gnnlab.compat.dglfile import TENSORS_MAGIC, read_tensors
 from gnnlab.errors import InvalidInput, reading
 from gnnlab.graph.arrayfile import open_arrays, write_arrays
-from gnnlab.graph.dglfile import TENSORS_MAGIC, read_tensors
 
 __all__ = ["load_tensors", "save_tensors"]
 

@@ -23,11 +23,11 @@ import torch
 from torch.utils.data import Subset as Subset
 
 from gnnlab.compat.data import tensors
+from gnnlab.compat.dglfile import load_graphs as load_graphs
 from gnnlab.compat.distributed import part_files
 from gnnlab.data.download import DownloadFailed, extract, locked, transfer, unpack
 from gnnlab.data.split import check_fractions, random_split, split_points
 from gnnlab.errors import InvalidInput, check_file, reading, writing
-from gnnlab.graph.io import load_graphs as load_graphs
 from gnnlab.graph.io import save_graphs as save_graphs
 from gnnlab.system.staging import check_replaceable, replacing
 

@@ -1,4 +1,4 @@
-"""Partitions that DGL 2.1 wrote (``tests/graph/fixtures/make.py``), read and turned into ours."""
+"""Partitions that DGL 2.1 wrote (``tests/compat/fixtures/make.py``), read and turned into ours."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab.compat.convert_partition import main
 from gnnlab.compat.data.tensors import load_tensors
+from gnnlab.compat.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.errors import GNNLabError, PartitionError
-from gnnlab.partition import convert_dgl_partition, load_partition, read_dgl_partition
-from gnnlab.tools.convert_partition import main
-from tests.graph.test_dglfile import EXPECTED, FIXTURES, said_of_graph, said_of_tensors
+from gnnlab.partition import load_partition
+from tests.compat.test_dglfile import EXPECTED, FIXTURES, said_of_graph, said_of_tensors
 from tests.helpers import examples
 
 NAMES = ["plain", "games"]

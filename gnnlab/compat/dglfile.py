@@ -39,12 +39,12 @@ from typing import TypeVar
 
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, reading
+from gnnlab.graph import io
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.graph.relation import Adjacency, Relation, check_integers, checked_adjacency, narrow
 
-__all__ = ["GRAPHS_MAGIC", "TENSORS_MAGIC", "read_graphs", "read_tensors", "read_wanted"]
+__all__ = ["GRAPHS_MAGIC", "TENSORS_MAGIC", "load_graphs", "read_graphs", "read_tensors"]
 
 Item = TypeVar("Item")
 
@@ -70,10 +70,22 @@ _BITS = {1: "coo", 2: "csr", 4: "csc"}
 _NUMBERS = {1: "coo", 2: "csr", 3: "csc"}
 
 
+def load_graphs(
+    filename: str | os.PathLike[str], idx_list: int | Iterable[int] | None = None
+) -> tuple[list[Graph], dict[str, torch.Tensor]]:
+    """Read a file that ``save_graphs`` of gnnlab or of DGL 2 wrote; see :func:`gnnlab.load_graphs`.
+
+    DGL stores booleans as uint8, so they are returned as uint8.
+    """
+    with reading(filename), open(filename, "rb") as opened:
+        is_of_dgl = opened.read(8) == GRAPHS_MAGIC
+    return (read_graphs if is_of_dgl else io.load_graphs)(Path(filename), idx_list)
+
+
 def read_graphs(
     path: Path, idx_list: int | Iterable[int] | None = None
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
-    """Read a file of DGL's ``save_graphs``; see :func:`gnnlab.load_graphs`."""
+    """Read a file of DGL's ``save_graphs``."""
     with open(path, "rb") as stream:
         file = _File(stream)
         with _as_invalid_input(path, "save_graphs"):
@@ -86,7 +98,7 @@ def read_graphs(
             )
         with _as_invalid_input(path, "save_graphs"):
             positions = _positions(file, count)
-        wanted = read_wanted(idx_list, count, path)
+        wanted = io.read_wanted(idx_list, count, path)
         with _as_invalid_input(path, "save_graphs"):
             file.seek(_HEADER_BYTES + 8)
             labels = file.dictionary()
@@ -98,7 +110,7 @@ def read_graphs(
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """Read a file of DGL's ``save_tensors``; see ``gnnlab.compat.data.load_tensors``."""
+    """Read a file of DGL's ``save_tensors``."""
     with open(path, "rb") as stream, _as_invalid_input(path, "save_tensors"):
         file = _File(stream)
         file.expect(int.from_bytes(TENSORS_MAGIC, "little"), "header")
@@ -106,19 +118,6 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
         if len(tensors) != count:
             raise ValueError(f"{count} tensors are announced, {len(tensors)} are there")
     return tensors
-
-
-def read_wanted(idx_list: int | Iterable[int] | None, count: int, path: Path) -> list[int]:
-    """Return positions in a list of graphs, all by default; raise OutOfRange if it lacks one."""
-    if idx_list is None:
-        return list(range(count))
-    if isinstance(idx_list, Iterable) and not is_scalar(idx_list):
-        idx_list = list(idx_list)
-    wanted: list[int] = read_ids(idx_list, count, "idx_list: graph", check=False).tolist()
-    for i in wanted:
-        if not 0 <= i < count:
-            raise OutOfRange(f"{path} holds graphs 0 to {count - 1}; found {i} in idx_list")
-    return wanted
 
 
 @contextmanager
@@ -278,5 +277,4 @@ def _graph(file: _File) -> Graph:
         g.node_frames()[ntype].update(columns)
     for etype, columns in zip(relations, edge_data, strict=True):
         g.edge_frames[etype].update(columns)
-    g._formats = formats
-    return g
+    return g if formats is None else g.formats(formats)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.compat.data.tensors import load_tensors
-from gnnlab.graph.dglfile import read_graphs, read_tensors
+from gnnlab.compat.dglfile import load_graphs, read_graphs, read_tensors
 from tests.graph.samples import same
 from tests.helpers import examples
 
@@ -51,7 +51,7 @@ def said_of_graph(g: dgl.Graph) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["one_type.bin", "typed.bin"])
 def test_graphs_are_what_dgl_reads(name: str) -> None:
-    graphs, labels = dgl.load_graphs(FIXTURES / name)
+    graphs, labels = load_graphs(FIXTURES / name)
     assert {
         "graphs": [said_of_graph(g) for g in graphs],
         "labels": said_of_tensors(labels),
@@ -59,21 +59,21 @@ def test_graphs_are_what_dgl_reads(name: str) -> None:
 
 
 def test_chosen_graphs_in_the_order_asked() -> None:
-    found, _ = dgl.load_graphs(FIXTURES / "one_type.bin", [5, 0])
+    found, _ = load_graphs(FIXTURES / "one_type.bin", [5, 0])
     expected = EXPECTED["one_type.bin"]["graphs"]
     assert [said_of_graph(g) for g in found] == [expected[5], expected[0]]
-    (one,), _ = dgl.load_graphs(FIXTURES / "one_type.bin", 5)
+    (one,), _ = load_graphs(FIXTURES / "one_type.bin", 5)
     assert said_of_graph(one) == expected[5]
     for wrong in ([9], 9):
         with pytest.raises(IndexError, match="holds graphs 0 to 8; found 9 in idx_list"):
-            dgl.load_graphs(FIXTURES / "one_type.bin", wrong)
+            load_graphs(FIXTURES / "one_type.bin", wrong)
 
 
 def test_a_graph_of_dgl_is_a_graph_like_any_other(tmp_path: Path) -> None:
     """It goes to our own format and back, and its in-edges stand in the order of their IDs."""
-    graphs, labels = dgl.load_graphs(FIXTURES / "one_type.bin")
+    graphs, labels = load_graphs(FIXTURES / "one_type.bin")
     dgl.save_graphs(tmp_path / "again", graphs, labels)
-    for a, b in zip(graphs, dgl.load_graphs(tmp_path / "again")[0], strict=True):
+    for a, b in zip(graphs, load_graphs(tmp_path / "again")[0], strict=True):
         assert same(a, b)
     _, dst, eids = graphs[7].in_edges([0, 2], form="all")
     assert (dst.tolist(), eids.tolist()) == ([0, 0, 0, 2, 2], [0, 2, 4, 1, 3])
@@ -104,7 +104,7 @@ def test_formats_numbered_as_older_versions_did(tmp_path: Path, bit: int, number
             changed.append(i)
     (tmp_path / "old").write_bytes(content)
     assert changed
-    for i, g in enumerate(dgl.load_graphs(tmp_path / "old")[0]):
+    for i, g in enumerate(load_graphs(tmp_path / "old")[0]):
         expected = dict(EXPECTED["one_type.bin"]["graphs"][i])
         if i in changed:
             expected["formats"] = ["coo", "csc", "csr"]
@@ -126,7 +126,7 @@ def test_headers_that_lie(tmp_path: Path, place: int, value: int, message: str) 
     struct.pack_into("<Q", content, place, value)
     (tmp_path / "lie").write_bytes(content)
     with pytest.raises(dgl.DGLError, match=message) as error:
-        dgl.load_graphs(tmp_path / "lie")
+        load_graphs(tmp_path / "lie")
     assert str(tmp_path / "lie") in str(error.value)
 
 
@@ -167,7 +167,7 @@ def test_changed_bytes_are_an_error_or_harmless(
 def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, data: st.DataObject, name: str) -> None:
     content = (FIXTURES / name).read_bytes()
     (tmp_path / "cut").write_bytes(content[: data.draw(st.integers(8, len(content) - 1))])
-    load: Any = dgl.load_graphs if name.endswith(".bin") else load_tensors
+    load: Any = load_graphs if name.endswith(".bin") else load_tensors
     with pytest.raises(dgl.DGLError, match=str(tmp_path / "cut")):
         load(tmp_path / "cut")
 

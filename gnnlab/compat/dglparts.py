@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from gnnlab.compat.dglfile import read_graphs, read_tensors
 from gnnlab.errors import PartitionError, file_error
-from gnnlab.graph.dglfile import read_graphs, read_tensors
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID
