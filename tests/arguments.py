@@ -28,7 +28,7 @@ COMPAT = """functions geometry ops utils nn.conv.attention nn.conv.edges nn.conv
     nn.gatedgcnconv nn.graph_transformer nn.hgtconv nn.knowledge_graph nn.pnaconv
     transforms.augment transforms.diffusion transforms.homophily transforms.paths transforms.points
     transforms.position transforms.structure transforms.traversal
-    dataloading.subgraphs sampling.neighbor"""
+    dataloading.subgraphs sampling.neighbor sampling.node2vec"""
 
 
 class Nodes(list[int]):

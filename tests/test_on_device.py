@@ -192,8 +192,6 @@ SAMPLING: dict[str, Case] = {
     "sample_labors by importance": lambda g: sampling.sample_labors(
         g, [4, 1], 2, importance_sampling=-1
     ),
-    "node2vec_random_walk": lambda g: sampling.node2vec_random_walk(g, [4, 1], 0.5, 2.0, 5),
-    "pack_traces": lambda g: sampling.pack_traces(*sampling.random_walk(g, [4, 1], length=5)),
     "random_walk": lambda g: sampling.random_walk(g, [4, 1], length=5),
     "global_uniform_negative_sampling": lambda g: sampling.global_uniform_negative_sampling(g, 5),
     "PinSAGESampler": lambda g: sampling.PinSAGESampler(g, "_N", "_N", 3, 0.3, 10, 4)(NODES),

@@ -344,12 +344,6 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "hops": (lambda w: dgl.khop_in_subgraph(w.g, [0], "1"), InvalidInput, "hops, must be a whole"),
     "top k": (lambda w: dgl.topk_nodes(w.g, "feat", -1), InvalidInput, "at least 0; found -1"),
     "top column": (lambda w: dgl.topk_nodes(w.g, "feat", 1, sortby=9), OutOfRange, "5 columns"),
-    "walk length": (
-        lambda w: dgl.sampling.node2vec_random_walk(w.g, [0], 1, 1, 2.5), InvalidInput, "walk_len"
-    ),
-    "p of a walk": (
-        lambda w: dgl.sampling.node2vec_random_walk(w.g, [0], "1", 1, 2), InvalidInput, "numbers ab"
-    ),
     "negatives": (
         lambda w: dgl.sampling.global_uniform_negative_sampling(w.g, "3"), InvalidInput, "whole"
     ),

@@ -61,7 +61,7 @@ def convert_dgl_partition(
 
     Examples
     --------
-    >>> from gnnlab.partition import convert_dgl_partition
+    >>> from gnnlab.compat.dglparts import convert_dgl_partition
     >>> convert_dgl_partition("dgl/papers.json", "papers")  # doctest: +SKIP
     """
     g, book, name, num_hops = _read(Path(part_config))
@@ -92,7 +92,7 @@ def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]
 
     Examples
     --------
-    >>> from gnnlab.partition import read_dgl_partition
+    >>> from gnnlab.compat.dglparts import read_dgl_partition
     >>> g, book = read_dgl_partition("dgl/papers.json")  # doctest: +SKIP
     """
     return _read(Path(part_config))[:2]

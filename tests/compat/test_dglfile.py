@@ -172,6 +172,12 @@ def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, data: st.DataObject, na
         load(tmp_path / "cut")
 
 
+def test_a_file_of_a_header_alone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "short").write_bytes((FIXTURES / "typed.bin").read_bytes()[:12])
+    with pytest.raises(dgl.DGLError, match=r"short is damaged, or not a file that DGL's save_gra"):
+        load_graphs(tmp_path / "short")
+
+
 def test_no_memory_is_asked_for_on_trust(tmp_path: Path) -> None:
     """The first tensor says that it has 2⁴⁰ bytes."""
     content = bytearray((FIXTURES / "tensors.dgl").read_bytes())

@@ -506,6 +506,8 @@ def test_one_graph_needs_no_axis_of_graphs() -> None:
 WRONG = {
     "neighbors, must be a whole": lambda: dgl.knn_graph(torch.zeros(8, 2), "2"),
     "k must be a whole": lambda: dgl.lap_pe(toy(), -1),
+    "walk_len": lambda: dgl.sampling.node2vec_random_walk(toy(), [0], 1, 1, 2.5),
+    "numbers ab": lambda: dgl.sampling.node2vec_random_walk(toy(), [0], "1", 1, 2),
     "found '0.5'": lambda: dgl.DropEdge("0.5"),
     "4 integers; found": lambda: dgl.edge_homophily(toy(), torch.ones(4)),
 }

@@ -1,4 +1,4 @@
-"""Transforms of compat give on a GPU what they give on the CPU; its layers: test_nn.py."""
+"""Transforms and walks of compat give on a GPU what they give on the CPU; layers: test_nn.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.compat import transforms
+from gnnlab.compat import sampling, transforms
 from tests.test_on_device import NUM_NODES, Case, compare, float64, graph
 
 pytestmark = pytest.mark.gpu
@@ -139,6 +139,12 @@ def test_no_transform_is_left_out() -> None:
     assert {name for name, place in places.items() if place.startswith(ours)} == TRANSFORMS.keys()
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-def test_as_on_the_cpu(name: str, graph: dgl.Graph, float64: None) -> None:
-    compare(TRANSFORMS[name], graph)
+WALKS: dict[str, Case] = {
+    "node2vec_random_walk": lambda g: sampling.node2vec_random_walk(g, [4, 1], 0.5, 2.0, 5),
+    "pack_traces": lambda g: sampling.pack_traces(*sampling.random_walk(g, [4, 1], length=5)),
+}
+
+
+@pytest.mark.parametrize("case", [*TRANSFORMS.values(), *WALKS.values()], ids=[*TRANSFORMS, *WALKS])
+def test_as_on_the_cpu(case: Case, graph: dgl.Graph, float64: None) -> None:
+    compare(case, graph)

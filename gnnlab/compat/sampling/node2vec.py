@@ -28,7 +28,7 @@ def pack_traces(
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> traces = torch.tensor([[0, 1, -1], [2, 3, 4]])
     >>> dgl.sampling.pack_traces(traces, torch.tensor([0, 1, 0]))
     (tensor([0, 1, 2, 3, 4]), tensor([0, 1, 0, 1, 0]), tensor([2, 3]), tensor([0, 2]))
@@ -66,7 +66,7 @@ def node2vec_random_walk(
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
     >>> dgl.sampling.node2vec_random_walk(g, [0, 2], 1, 1, walk_length=2)
     tensor([[ 0,  1,  2],
