@@ -29,13 +29,15 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # A process that has used a GPU cannot fork, and many tests do: they see none, but a pretend device.
 PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= \
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
+# What only programs written for DGL need: tests/test_dgl.py has a few tests of it for `make test`.
+DGL := gnnlab/compat tests/compat
 HAS_GPU := import sys, torch; torch.cuda.is_available() or sys.exit("make: torch finds no GPU of NVIDIA or \
 	AMD here (see nvidia-smi, and python -m torch.utils.collect_env). make test runs the same tests on a \
 	pretend device")
 HAS_PYG := import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch_geometric"))
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test test-gpu test-clients test-backends check bench site clean programs
+.PHONY: help lab lessons test test-dgl test-gpu test-clients test-backends check bench site clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -53,7 +55,11 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
 		--ignore=tests/backends --ignore-glob='gnnlab/kernels/*_triton.py' \
+		$(if $(CI)$(ALL),,$(DGL:%=--ignore=%)) \
 		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)
+
+test-dgl: $(VENV)/.test ## run the tests of what only programs written for DGL need (in CI, make test runs them too)
+	$(PYTEST) --doctest-modules $(DGL) $(ARGS)
 
 test-gpu: $(VENV)/.test ## run the tests of GPUs on the GPU of this machine
 	@$(RUN) -c '$(HAS_GPU)'

@@ -10,9 +10,7 @@ from gnnlab.system import interrupt  # noqa: F401 (first: what follows takes sec
 
 # isort: split
 import importlib
-import re
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +24,7 @@ from gnnlab.errors import (
     PartitionError,
     takes_graph,
 )
+from gnnlab.system.names import no_attribute
 
 if TYPE_CHECKING:
     from gnnlab.graph.block import Block, to_block
@@ -109,23 +108,7 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _SUBMODULES or name == "random":
         return importlib.import_module(f"gnnlab.{name}")
-    places = [] if name.startswith("_") else _places(name)
-    hint = f"it is {' or '.join(places)}" if places else "dir(gnnlab) lists what it has"
-    raise AttributeError(f"gnnlab has no {name!r}; {hint}")
-
-
-def _places(name: str) -> list[str]:
-    """Find submodules with a public name from their source text: importing all takes seconds."""
-    found = []
-    for submodule in _SUBMODULES:
-        path = Path(__file__).parent / submodule
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        listed = re.search(
-            r"^__all__ = \[(.*?)\]", path.read_text("utf8"), re.MULTILINE | re.DOTALL
-        )
-        if listed and f'"{name}"' in listed[1]:
-            found.append(f"gnnlab.{submodule}.{name}")
-    return found
+    raise no_attribute("gnnlab", name)
 
 
 def _in_sampling(name: str) -> Any:
@@ -135,9 +118,7 @@ def _in_sampling(name: str) -> Any:
         *("MultiLayerNeighborSampler", "NodeDataLoader"),
     ):
         return getattr(importlib.import_module("gnnlab.dataloading"), name)
-    listed = ", ".join(sys.modules["gnnlab.sampling"].__all__)
-    more = "gnnlab.compat.sampling has more of DGL's names"
-    raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {listed}; {more}")
+    raise no_attribute("gnnlab.sampling", name)
 
 
 class _Face(ModuleType):

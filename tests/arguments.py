@@ -24,7 +24,11 @@ USERS, FOLLOWS = 6, 9
 FOLLOW = ("user", "follows", "user")
 
 COMPAT = """functions geometry ops utils nn.conv.attention nn.conv.edges nn.conv.propagation nn.glob
-    nn.hetero nn.factory nn.utils dataloading.subgraphs sampling.neighbor"""
+    nn.hetero nn.factory nn.utils nn.agnnconv nn.cfconv nn.denseconv nn.egatconv nn.egnnconv
+    nn.gatedgcnconv nn.graph_transformer nn.hgtconv nn.knowledge_graph nn.pnaconv
+    transforms.augment transforms.diffusion transforms.homophily transforms.paths transforms.points
+    transforms.position transforms.structure transforms.traversal
+    dataloading.subgraphs sampling.neighbor sampling.node2vec"""
 
 
 class Nodes(list[int]):
@@ -160,8 +164,12 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "ops.segment_reduce": {"seglen": keep(torch.tensor([2, 3, 1])), "value": X},
     **{f"{each}_*": READOUT for each in ["readout", "sum", "mean", "max", "softmax", "topk"]},
     "*broadcast_*": {"graph_feat": Rows([1, 4])},
-    "nn.*SAGEConv": {"aggregator_type": Name("mean"), "norm": None},
     "nn.GraphConv*": {"norm": Name("both"), "weight": None},
+    "compat.nn.denseconv.DenseSAGEConv": {"norm": None},
+    "compat.nn.denseconv.*": {"norm": Name("both")},
+    "compat.nn.denseconv.*.forward": {"adj": lambda w: torch.eye(USERS)},
+    "compat.nn.gatedgcnconv.GatedGCNConv": {"edge_feats": 4},
+    "nn.SAGEConv": {"aggregator_type": Name("mean"), "norm": None},
     "nn.*Conv": {"norm": Name("both"), "aggregator_type": Name("mean"), "edge_feats": 4},
     "compat.nn.conv.*.E*Conv": {"edge_feats": 4},
     "compat.nn.conv.*Conv": {"aggregator_type": Name("mean")},
@@ -190,7 +198,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "*segmented_knn_graph": {"segs": keep([2, 4])},
     "*SegmentedKNNGraph.forward": {"segs": keep([2, 4])},
     "*adius*": {"r": 2.0},
-    "transforms.GDC*": {"coefs": keep([0.5, 0.5])},
+    "compat.transforms.diffusion.GDC": {"coefs": keep([0.5, 0.5])},
     "sampling.PinSAGESampler*": {
         "ntype": Name("user"),
         "other_type": Name("game"),
@@ -222,8 +230,8 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "distributed.*_split": {"partition_book": lambda w: w.graph.get_partition_book(), "rank": 0},
     "distributed.*.reverse_edges": {"etype": FOLLOW, "reverse_etype": FOLLOW},
     "distributed.*pick_layer": {"fanouts": lambda w: {w.graph.canonical_etypes[0]: -1}},
-    "transforms.prop_nodes": {"nodes_generator": keep([[0], [2]])},
-    "transforms.prop_edges": {"edges_generator": keep([[0], [2]])},
+    "*.prop_nodes": {"nodes_generator": keep([[0], [2]])},
+    "*.prop_edges": {"edges_generator": keep([[0], [2]])},
     "*segment_mm": {
         "a": X,
         "b": lambda w: torch.ones(3, 4, 4),
@@ -234,24 +242,22 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "b": lambda w: torch.ones(2, 4, 4),
         "idx_b": Types([USERS]),
     },
-    "nn.SAGEConv": {"aggregator_type": Name("mean"), "norm": None},
     "nn.GINConv": {"aggregator_type": Name("max")},
     "nn.RelGraphConv*": {"norm": W, "etypes": Types([FOLLOWS]), "regularizer": Name("basis")},
     "nn.GraphConv.forward": {"weight": None},
-    "nn.HGTConv.forward": {"ntype": Types([USERS]), "etype": Types([FOLLOWS])},
-    "nn.CFConv*": {"edge_feats": EX},
+    "*.HGTConv.forward": {"ntype": Types([USERS]), "etype": Types([FOLLOWS])},
+    "*.CFConv*": {"edge_feats": EX},
     "nn.TypedLinear.forward": {"x_type": Types([USERS])},
-    "nn.Trans?.forward": {"rels": Types([USERS])},
-    "nn.Trans?": {"feats": 4, "nfeats": 4},
+    "*.Trans?.forward": {"rels": Types([USERS])},
+    "*.Trans?": {"feats": 4, "nfeats": 4},
     "nn.TypedLinear": {"regularizer": Name("basis")},
     "nn.EdgePredictor": {"op": Name("dot")},
-    "nn.PNAConv.forward": {"edge_feat": None},
-    "nn.PNAConv": {"aggregators": keep(["mean"]), "scalers": keep(["identity"])},
-    "nn.BiasedMHA*": {"ndata": Rows([1, USERS, 4]), "attn_bias_type": Name("add")},
-    "nn.GraphormerLayer*": {"nfeat": Rows([1, USERS, 4]), "attn_bias_type": Name("add")},
-    "nn.DegreeEncoder*": {"degrees": Types([2, 1, USERS]), "direction": Name("both")},
-    "nn.Dense*.forward": {"adj": lambda w: torch.eye(USERS)},
-    "nn.WeightAndSum.forward": {"feats": X},
+    "*.PNAConv.forward": {"edge_feat": None},
+    "*.PNAConv": {"aggregators": keep(["mean"]), "scalers": keep(["identity"])},
+    "*.BiasedMHA*": {"ndata": Rows([1, USERS, 4]), "attn_bias_type": Name("add")},
+    "*.GraphormerLayer*": {"nfeat": Rows([1, USERS, 4]), "attn_bias_type": Name("add")},
+    "*.DegreeEncoder*": {"degrees": Types([2, 1, USERS]), "direction": Name("both")},
+    "*.WeightAndSum.forward": {"feats": X},
 }
 # Functions left out, and why.
 SKIP: dict[str, str] = {
@@ -265,8 +271,8 @@ SKIP: dict[str, str] = {
     "*hetero.Hetero*": "are in EXTRA",
     "distributed.partition_graph": "whole graphs",
     "nn.HeteroGraphConv*": "is in EXTRA",
-    "nn.PathEncoder*": "distances and paths, as of shortest_dist",
-    "nn.SpatialEncoder*": "distances, as of shortest_dist",
+    "*.PathEncoder*": "distances and paths, as of shortest_dist",
+    "*.SpatialEncoder*": "distances, as of shortest_dist",
     "*relu_dropout": "computes with any tensor",
     "nn.ReLUDropout*": "computes with any tensor",
     "*.draw": "called by __call__, which has checked",
@@ -341,19 +347,17 @@ EXEMPT: dict[str, str] = {
     "*bfs_nodes_generator source: duplicates": "yields the sources as they are",
     "*_random_walk nodes: duplicates": "draws for each node",
     "*create_dataloader nids: duplicates": "ranks share the list",
-    "transforms.GDC eweight_name: 'no such'": "weights are 1 where there is no feature",
-    "transforms.[GHP]* eweight_name: 'no such'": "weights are 1 where there is no feature",
-    "transforms.adj_product_graph etype: 'no such'": "a new name",
+    "*diffusion.[GHP]* eweight_name: 'no such'": "weights are 1 where there is no feature",
+    "*.adj_product_graph etype: 'no such'": "a new name",
     "*_graph* x: *rows": "any number of points",
     "*Graph.forward x: *rows": "any number of points",
-    "nn.BiasedMHA.forward ndata: *rows": "any number of graphs",
-    "nn.GraphormerLayer.forward nfeat: *rows": "any number of graphs",
+    "*.BiasedMHA.forward ndata: *rows": "any number of graphs",
+    "*.GraphormerLayer.forward nfeat: *rows": "any number of graphs",
     "compat.functions.broadcast_* graph_feat: *": "of one graph, any shape, as in DGL",
     "compat.functions.bipartite etype: 'no such'": "a new name",
-    "nn.AGNNConv.check *": "forward checks the rows",
-    "nn.DegreeEncoder.forward degrees: unknown type": "larger degrees count as the largest",
+    "*.DegreeEncoder.forward degrees: unknown type": "larger degrees count as the largest",
     "plot.partition_map assignment: unknown type": "parts may be empty",
-    "transforms.edge_label_informativeness y: unknown type": "any class",
+    "*.edge_label_informativeness y: unknown type": "any class",
 }
 
 

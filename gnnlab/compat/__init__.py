@@ -21,15 +21,16 @@ __version__ = "2.3.0"
 # Module → names. Those of gnnlab need no entry.
 _MODULES = {
     "gnnlab.compat.base": "is_all dgl_warning",
+    "gnnlab.compat.dglfile": "load_graphs",
     "gnnlab.compat.functions": "bipartite block_to_graph broadcast_edges broadcast_nodes "
     "create_block hetero_from_relations merge rand_bipartite",
     "gnnlab.compat.partition": "metis_partition metis_partition_assignment "
     "partition_graph_with_halo",
     "gnnlab.graph.graph": "DGLHeteroGraph=Graph",
     "gnnlab.sampling": "global_uniform_negative_sampling",
-    "gnnlab.transforms": "AddEdge AddMetaPaths BaseTransform DropEdge DropNode FeatMask GCNNorm "
+    "gnnlab.compat.transforms": "AddEdge AddMetaPaths DropEdge DropNode FeatMask GCNNorm "
     "GDC HeatKernel KHopGraph LapPE LaplacianPE LineGraph NodeShuffle PPR RandomWalkPE "
-    "RemoveSelfLoop RowFeatNormalizer SIGNDiffusion SVDPE ToLevi ToSimple adj_product_graph "
+    "RowFeatNormalizer SIGNDiffusion SVDPE ToLevi adj_product_graph "
     "adj_sum_graph adjusted_homophily bfs_edges_generator "
     "bfs_nodes_generator dfs_edges_generator dfs_labeled_edges_generator "
     "double_radius_node_labeling edge_homophily edge_label_informativeness khop_adj "

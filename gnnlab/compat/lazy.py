@@ -21,7 +21,8 @@ __all__ = ["PATHS", "Face", "attributes", "target"]
 
 PATHS = {
     "nn.pytorch": "nn",
-    "nn.softmax": "nn.functional",
+    "nn.functional": "ops",
+    "nn.softmax": "ops",
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view", "homophily"], ""),

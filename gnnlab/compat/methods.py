@@ -283,7 +283,7 @@ _METHODS: dict[str, Any] = {
     "unpin_memory_": unpin_memory_,
 }
 _FUNCTIONS = {  # module → functions that are methods, too
-    "gnnlab.transforms": "khop_adj khop_graph line_graph prop_edges prop_nodes",
+    "gnnlab.compat.transforms": "khop_adj khop_graph line_graph prop_edges prop_nodes",
     "gnnlab.compat.sampling": "global_uniform_negative_sampling sample_etype_neighbors "
     "sample_labors select_topk",
 }

@@ -8,61 +8,34 @@ by the functions that use them.
 
 from __future__ import annotations
 
-from gnnlab.data import citation_graph, utils
-from gnnlab.data.adapter import AsGraphPredDataset, AsLinkPredDataset, AsNodePredDataset
+from typing import Any
+
 from gnnlab.data.catalog import DATASETS, DatasetInfo
-from gnnlab.data.citation_graph import (
-    CiteseerGraphDataset,
-    CoraGraphDataset,
-    PubmedGraphDataset,
-)
-from gnnlab.data.dataset import (
-    NodeDataset,
-    RedditDataset,
-    load,
-    load_data,
-    products_like,
-    register_data_args,
-)
+from gnnlab.data.dataset import NodeDataset, load, products_like
 from gnnlab.data.digits import digits_folder
 from gnnlab.data.download import DownloadFailed, data_home, fetch, unpack
-from gnnlab.data.gin import GINDataset
 from gnnlab.data.ogb import read_ogb
 from gnnlab.data.raw import RawDataset
-from gnnlab.data.split import per_class_split, random_split, split_dataset
-from gnnlab.data.tensors import load_tensors, save_tensors
-from gnnlab.graph.io import load_graphs, save_graphs
+from gnnlab.data.split import per_class_split, random_split
+from gnnlab.system.names import no_attribute
 
 __all__ = [
     "DATASETS",
-    "AsGraphPredDataset",
-    "AsLinkPredDataset",
-    "AsNodePredDataset",
-    "CiteseerGraphDataset",
-    "CoraGraphDataset",
     "DatasetInfo",
     "DownloadFailed",
-    "GINDataset",
     "NodeDataset",
-    "PubmedGraphDataset",
     "RawDataset",
-    "RedditDataset",
-    "citation_graph",
     "data_home",
     "digits_folder",
     "fetch",
     "load",
-    "load_data",
-    "load_graphs",
-    "load_tensors",
     "per_class_split",
     "products_like",
     "random_split",
     "read_ogb",
-    "register_data_args",
-    "save_graphs",
-    "save_tensors",
-    "split_dataset",
     "unpack",
-    "utils",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise no_attribute(__name__, name)

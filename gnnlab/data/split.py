@@ -11,14 +11,12 @@ NumPy Enhancement Proposal 19, "Random Number Generator Policy".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from torch.utils.data import Subset
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["per_class_split", "random_split", "split_dataset"]
+__all__ = ["check_fractions", "per_class_split", "random_split", "split_points"]
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -46,9 +44,9 @@ def random_split(
     >>> [len(ids) for ids in random_split(1000)]
     [800, 100, 100]
     """
-    _check_fractions(fractions, 3)
+    check_fractions(fractions, 3)
     order = np.random.RandomState(seed).permutation(num_nodes).astype(np.int64)
-    train, val, test = np.split(order, _split_points(num_nodes, fractions))
+    train, val, test = np.split(order, split_points(num_nodes, fractions))
     return np.sort(train), np.sort(val), np.sort(test)
 
 
@@ -106,46 +104,8 @@ def per_class_split(
     return np.sort(train), np.sort(val), np.sort(test)
 
 
-def split_dataset(
-    dataset: Any,
-    frac_list: Sequence[float] | None = None,
-    shuffle: bool = False,
-    random_state: int | None = None,
-) -> list[Subset]:
-    """Split a dataset of many items (usually graphs) into three subsets.
-
-    Parameters
-    ----------
-    dataset
-        Anything with ``len`` and integer indexing.
-    frac_list : sequence of three floats, optional
-        Fractions that sum to 1; by default 0.8, 0.1, 0.1.
-    shuffle : bool
-        Whether to draw the items at random instead of in order.
-    random_state : int, optional
-        Seed of the draw.
-
-    Returns
-    -------
-    list of torch.utils.data.Subset
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> train, val, test = dgl.data.split_dataset(range(10))
-    >>> list(train), list(test)
-    ([0, 1, 2, 3, 4, 5, 6, 7], [9])
-    """
-    fractions = (0.8, 0.1, 0.1) if frac_list is None else frac_list
-    _check_fractions(fractions, 3)
-    count = len(dataset)
-    order = np.random.RandomState(random_state).permutation(count) if shuffle else np.arange(count)
-    return [
-        Subset(dataset, part.tolist()) for part in np.split(order, _split_points(count, fractions))
-    ]
-
-
-def _check_fractions(fractions: Sequence[float], count: int) -> None:
+def check_fractions(fractions: Sequence[float], count: int) -> None:
+    """Raise InvalidInput unless they are ``count`` fractions that sum to 1."""
     found = [float(fraction) for fraction in fractions]
     if len(found) != count or not (min(found) >= 0 and abs(sum(found) - 1) <= 1e-6):
         raise InvalidInput(
@@ -153,6 +113,6 @@ def _check_fractions(fractions: Sequence[float], count: int) -> None:
         )
 
 
-def _split_points(count: int, fractions: Sequence[float]) -> np.ndarray:
+def split_points(count: int, fractions: Sequence[float]) -> np.ndarray:
     """Return the split points of ``count`` items; the last part gets the rounding error."""
     return np.minimum(np.cumsum([round(count * fraction) for fraction in fractions[:-1]]), count)

@@ -30,6 +30,7 @@ from gnnlab.dataloading.sampler import (
     Sampler,
 )
 from gnnlab.errors import takes_graph
+from gnnlab.system.names import no_attribute
 
 __all__ = [
     "BlockSampler",
@@ -64,4 +65,4 @@ def __getattr__(name: str) -> Any:
     # DGL's scripts import these from here too; gnnlab.distributed is on a higher level.
     if name in _DISTRIBUTED:
         return getattr(importlib.import_module("gnnlab.distributed"), name)
-    raise AttributeError(f"gnnlab.dataloading has no {name!r}; it has {', '.join(__all__)}")
+    raise no_attribute(__name__, name)

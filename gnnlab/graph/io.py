@@ -16,19 +16,28 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import GNNLabError, InvalidInput, file_error, list_of_graphs, reading, writing
+from gnnlab.errors import (
+    GNNLabError,
+    InvalidInput,
+    OutOfRange,
+    file_error,
+    list_of_graphs,
+    reading,
+    writing,
+)
 from gnnlab.graph.arrayfile import open_arrays, write_arrays
 from gnnlab.graph.derive import refuse_block
-from gnnlab.graph.dglfile import GRAPHS_MAGIC, read_graphs, read_wanted
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.graph.relation import Relation, check_integers, checked_adjacency
 
-__all__ = ["load_graphs", "save_graphs"]
+__all__ = ["load_graphs", "read_wanted", "save_graphs"]
 
 _FORMAT = "gnnlab.graphs/1"
 _DTYPES = {"int64": torch.int64, "int32": torch.int32}
 _OTHER_FORMATS = {
+    bytes.fromhex("3fa1b446f04f2edd"): "is a file of DGL; gnnlab.compat.load_graphs reads it",
     b"PK\x03\x04": "is a zip archive, as torch.save and numpy.savez write; open it with "
     "torch.load(…, weights_only=True) or numpy.load",
     b"\x80": "is a pickle; open it with pickle.load, but only if you trust where it comes from",
@@ -93,14 +102,11 @@ def save_graphs(
 def load_graphs(
     filename: str | os.PathLike[str], idx_list: int | Iterable[int] | None = None
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
-    """Read a file that :func:`save_graphs` of gnnlab or of DGL wrote.
-
-    DGL stores booleans as uint8, so they are returned as uint8.
+    """Read a file that :func:`save_graphs` wrote; ``gnnlab.compat.load_graphs`` reads DGL's too.
 
     Parameters
     ----------
     filename : path
-        In the format of gnnlab, or in that of DGL 2.
     idx_list : int or list of int, optional
         Positions of the graphs to read, or the position of one; all by default.
 
@@ -123,8 +129,6 @@ def load_graphs(
     path = Path(filename)
     with reading(path), open(path, "rb") as opened:
         head = opened.read(9)
-    if head.startswith(GRAPHS_MAGIC):
-        return read_graphs(path, idx_list)
     _refuse_other_formats(path, head)
     with open_arrays(path, "save_graphs") as file:
         content = _content(file.metadata, path)
@@ -134,6 +138,19 @@ def load_graphs(
         except GNNLabError as error:  # about arrays, without the name of the file
             raise ValueError(str(error)) from error
         return graphs, {name: file[key] for name, key in content["labels"].items()}
+
+
+def read_wanted(idx_list: int | Iterable[int] | None, count: int, path: Path) -> list[int]:
+    """Return positions in a list of graphs, all by default; raise OutOfRange if it lacks one."""
+    if idx_list is None:
+        return list(range(count))
+    if isinstance(idx_list, Iterable) and not is_scalar(idx_list):
+        idx_list = list(idx_list)
+    wanted: list[int] = read_ids(idx_list, count, "idx_list: graph", check=False).tolist()
+    for i in wanted:
+        if not 0 <= i < count:
+            raise OutOfRange(f"{path} holds graphs 0 to {count - 1}; found {i} in idx_list")
+    return wanted
 
 
 class _Arrays:

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.nn.base import check_whole
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["AvgPooling", "SumPooling", "WeightAndSum"]
+__all__ = ["AvgPooling", "SumPooling"]
 
 
 def _pool(graph: Graph, feat: Tensor, reducer: str) -> Tensor:
@@ -57,30 +56,3 @@ class AvgPooling(nn.Module):
     def forward(self, graph: Graph, feat: Tensor) -> Tensor:
         """Average ``feat``, shape (num_nodes, …), into shape (number of graphs, …)."""
         return _pool(graph, feat, "mean")
-
-
-class WeightAndSum(nn.Module):
-    """Sum the rows of each graph's nodes with learned weights between 0 and 1.
-
-    Parameters
-    ----------
-    in_feats : int
-        Size of the rows.
-
-    Examples
-    --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> dgl.nn.WeightAndSum(5)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
-    torch.Size([1, 5])
-    """
-
-    def __init__(self, in_feats: int) -> None:
-        super().__init__()
-        self.in_feats = in_feats
-        self.atom_weighting = nn.Sequential(nn.Linear(in_feats, 1), nn.Sigmoid())
-
-    def forward(self, g: Graph, feats: Tensor) -> Tensor:
-        """Reduce ``feats``, shape (N, in_feats), to shape (number of graphs, in_feats)."""
-        check_whole(g, feats, self.in_feats, next(self.parameters()))
-        weighted = feats * self.atom_weighting(feats)
-        return ops.segment_reduce(g.batch_num_nodes().to(feats.device), weighted)

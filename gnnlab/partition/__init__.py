@@ -5,8 +5,9 @@ to owners. ``plan`` estimates the costs beforehand, ``partition_report`` measure
 ``partition_files`` partitions graphs larger than memory.
 """
 
+from typing import Any
+
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
-from gnnlab.partition.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.partition.estimate import Plan, plan
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
 from gnnlab.partition.outofcore import partition_files
@@ -14,6 +15,7 @@ from gnnlab.partition.parmetis import convert_partition
 from gnnlab.partition.part import EdgePart, NodePart, Part, open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.partition.report import PartitionReport, partition_report
+from gnnlab.system.names import no_attribute
 
 __all__ = [
     "EdgePart",
@@ -23,7 +25,6 @@ __all__ = [
     "PartitionPolicy",
     "PartitionReport",
     "Plan",
-    "convert_dgl_partition",
     "convert_partition",
     "load_partition",
     "load_partition_book",
@@ -33,5 +34,8 @@ __all__ = [
     "partition_graph",
     "partition_report",
     "plan",
-    "read_dgl_partition",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise no_attribute(__name__, name)

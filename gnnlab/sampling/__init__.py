@@ -4,15 +4,12 @@ from gnnlab.errors import takes_graph
 from gnnlab.graph.neighbor import sample_neighbors
 from gnnlab.sampling.labor import sample_labors
 from gnnlab.sampling.negative import global_uniform_negative_sampling
-from gnnlab.sampling.node2vec import node2vec_random_walk, pack_traces
 from gnnlab.sampling.walk import PinSAGESampler, RandomWalkNeighborSampler, random_walk
 
 __all__ = [
     "PinSAGESampler",
     "RandomWalkNeighborSampler",
     "global_uniform_negative_sampling",
-    "node2vec_random_walk",
-    "pack_traces",
     "random_walk",
     "sample_labors",
     "sample_neighbors",

@@ -20,6 +20,8 @@ COMMANDS = {
     "trace": "show how the processes of a job spent their time",
     "doctor": "check whether a job can run on the machines, before it starts",
 }
+_PACKAGES = {"launch": "launch", "copy_files": "launch", "doctor": "launch"}
+_PACKAGES["convert_partition"] = "compat"
 _HELP = """usage: gnnlab COMMAND [OPTIONS]
 
 {commands}
@@ -49,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     name = argv[0].replace("-", "_") if argv else ""
     if name in COMMANDS:
-        package = "launch" if name in ("launch", "copy_files", "doctor") else "tools"
+        package = _PACKAGES.get(name, "tools")
         return importlib.import_module(f"gnnlab.{package}.{name}").main(argv[1:])
     if name == "__version":
         print(f"gnnlab {probe.versions()['gnnlab']}")

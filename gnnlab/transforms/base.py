@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnnlab.errors import InvalidInput, takes_graph
-from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import read_ids
 
-__all__ = ["BaseTransform", "Compose", "frames_having", "one_node"]
+__all__ = ["BaseTransform", "Compose"]
 
 
 class BaseTransform(ABC):
@@ -56,19 +54,3 @@ class Compose(BaseTransform):
     def __repr__(self) -> str:
         inner = ",\n".join(f"  {step!r}" for step in self.transforms)
         return f"Compose([\n{inner}\n])"
-
-
-def frames_having(frames: Iterable[Frame], name: str, what: str, who: str) -> list[Frame]:
-    """Return the frames that have a feature; raise InvalidInput if none has."""
-    having = [frame for frame in frames if name in frame]
-    if not having:
-        raise InvalidInput(f"{who}: the graph has no {what} feature {name!r}")
-    return having
-
-
-def one_node(node: int, count: int, name: str) -> int:
-    """Return the ID of one node; raise InvalidInput for none or several."""
-    ids = read_ids(node, count, "node")
-    if len(ids) != 1:
-        raise InvalidInput(f"{name} is one node; found {len(ids)} IDs")
-    return int(ids[0])

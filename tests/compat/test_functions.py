@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gnnlab as core
 import gnnlab.compat as dgl
 from tests.graph.samples import ENDS, edge_lists, edges_of, same, toy, typed
+from tests.test_wrong_inputs import functions_of_graphs, refuse
 
 
 def dense(g: core.Graph) -> torch.Tensor:
@@ -500,3 +501,27 @@ def test_one_graph_needs_no_axis_of_graphs() -> None:
         assert dgl.broadcast_edges(g, feat).shape == (1, *shape)
     with pytest.raises(core.DGLError, match="graph_feat"):
         dgl.broadcast_nodes(core.batch([g, g]), torch.ones(5))
+
+
+WRONG = {
+    "neighbors, must be a whole": lambda: dgl.knn_graph(torch.zeros(8, 2), "2"),
+    "k must be a whole": lambda: dgl.lap_pe(toy(), -1),
+    "walk_len": lambda: dgl.sampling.node2vec_random_walk(toy(), [0], 1, 1, 2.5),
+    "numbers ab": lambda: dgl.sampling.node2vec_random_walk(toy(), [0], "1", 1, 2),
+    "found '0.5'": lambda: dgl.DropEdge("0.5"),
+    "4 integers; found": lambda: dgl.edge_homophily(toy(), torch.ones(4)),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_inputs(message: str) -> None:
+    with pytest.raises(core.InvalidInput, match=message):
+        WRONG[message]()
+
+
+@pytest.mark.parametrize("wrong", [None, "g", torch.ones(2), core.DGLGraph, 3], ids=str)
+def test_functions_of_graphs_refuse_anything_else(wrong: object) -> None:
+    offered = {name: getattr(dgl.transforms, name) for name in dir(dgl.transforms)}
+    functions = functions_of_graphs(offered)
+    assert len(functions) > 45
+    refuse(functions, wrong)

@@ -7,7 +7,6 @@ program would be its imports.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,15 +41,19 @@ print(json.dumps(results))
 """
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
-    folder = tmp_path_factory.mktemp("programs")
+def run_programs(folder: Path, names: list[str]) -> dict[str, list[str]]:
+    """Whether each program failed or learned, and what it printed."""
     runner = folder / "run_all.py"
     runner.write_text(RUN_ALL)
-    words = ["-m", "gnnlab.as_dgl", str(runner), str(FOLDER), *(PROGRAMS if THOROUGH else SHORT)]
+    words = ["-m", "gnnlab.as_dgl", str(runner), str(FOLDER), *names]
     env = {"COMMUNITIES": str(folder), "DGL_DOWNLOAD_DIR": str(folder), "OMP_NUM_THREADS": "1"}
     printed = run_script(REPLACE, args=words, env=env, timeout=280, fresh=True)
-    yield json.loads(printed.splitlines()[-1])
+    return json.loads(printed.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return run_programs(tmp_path_factory.mktemp("programs"), PROGRAMS if THOROUGH else SHORT)
 
 
 @pytest.mark.parametrize("name", [*SHORT, *(pytest.param(name, marks=AGAIN) for name in LONG)])

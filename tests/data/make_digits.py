@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gnnlab.data import RawDataset
-from gnnlab.data.split import Split
-from gnnlab.data.split import _split_points as split_points
+from gnnlab.data.split import Split, split_points
 from tests.data.samples import write_ogb
 
 NEIGHBORS = 8

@@ -211,35 +211,7 @@ def test_arrays_that_do_not_fit(change, error, says):
         RawDataset(**{**square().__dict__, **change})
 
 
-def test_tensors_come_back(tmp_path):
-    base = torch.arange(6.0).reshape(2, 3)
-    tensors = {"_N/feat": base, "view": base.T, "half": base.half(), "mask": base > 2}
-    dgl.data.save_tensors(tmp_path / "t", tensors)
-    found = dgl.data.load_tensors(tmp_path / "t")
-    assert set(found) == set(tensors)
-    assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
-    assert all(found[name].dtype == tensor.dtype for name, tensor in tensors.items())
-
-
-def test_tensors_of_a_bad_file(tmp_path):
-    for act in (dgl.data.load_tensors, dgl.load_graphs):
-        for path, builtin in ((tmp_path / "t", FileNotFoundError), (tmp_path, IsADirectoryError)):
-            with pytest.raises(builtin) as found:
-                act(path)
-            assert isinstance(found.value, dgl.DGLError) and found.value.filename == str(path)
-    for content in (b"", b"not tensors at all", b"\xff" * 64):
-        (tmp_path / "t").write_bytes(content)
-        with pytest.raises(InvalidInput, match="not a file of save_tensors"):
-            dgl.data.load_tensors(tmp_path / "t")
-    with pytest.raises(InvalidInput, match="'a' are none"):
-        dgl.data.save_tensors(tmp_path / "t", {"a": [1, 2]})
-
-
-def test_old_places_of_the_names():
-    from gnnlab.data.utils import load_graphs, save_tensors
-
-    assert load_graphs is dgl.data.load_graphs
-    assert save_tensors is dgl.data.save_tensors
+def test_all_names_are_there():
     assert set(dgl.data.__all__) <= set(dir(dgl.data))
     assert all(getattr(dgl.data, name) is not None for name in dgl.data.__all__)
 

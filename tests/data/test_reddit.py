@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import zipfile
 
@@ -11,9 +10,9 @@ import pytest
 import scipy.sparse
 
 import gnnlab as dgl
-from gnnlab.data import DownloadFailed, RedditDataset, load, load_data, register_data_args
+from gnnlab.data import DownloadFailed, load
 from gnnlab.data.reddit import read_reddit
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput
 from tests.data.test_download import server  # noqa: F401
 from tests.data.test_npz import toy as citations
 
@@ -83,11 +82,11 @@ def test_reads_the_toy(tmp_path):
 
 
 def test_archives_are_fetched_once(mirror, tmp_path):
-    dataset = RedditDataset()
+    dataset = load("reddit")
     g = dataset[0]
     assert (g.num_nodes(), g.num_edges(), dataset.num_classes) == (4, 4, 3)
     assert g.ndata["train_mask"].tolist() == [True, False, True, False]
-    assert RedditDataset(self_loop=True)[0].num_edges() == 8
+    assert load("reddit", self_loop=True)[0].num_edges() == 8
     assert len(mirror.ranges) == 2
     for name in ("reddit.zip", "reddit_self_loop.zip"):
         (tmp_path / "home" / "reddit" / name).unlink()
@@ -98,16 +97,16 @@ def test_archives_are_fetched_once(mirror, tmp_path):
 
 
 def test_raw_dir_takes_the_archive_or_holds_the_files(mirror, tmp_path):
-    assert RedditDataset(raw_dir=tmp_path / "here")[0].num_edges() == 4
+    assert load("reddit", folder=tmp_path / "here")[0].num_edges() == 4
     assert (tmp_path / "here" / "reddit.zip").is_file()
-    looped = RedditDataset(raw_dir=str(tmp_path / "plain"), transform=dgl.AddSelfLoop())
+    looped = load("reddit", folder=str(tmp_path / "plain"), transform=dgl.AddSelfLoop())
     assert looped[0].num_edges() == 8
     assert looped.graph.num_edges() == 4
     assert len(mirror.ranges) == 1
     with pytest.raises(
         InvalidInput, match=r"reddit_graph.npz: holds no self-loops; unpack reddit_"
     ):
-        RedditDataset(self_loop=True, raw_dir=tmp_path / "plain")
+        load("reddit", self_loop=True, folder=tmp_path / "plain")
 
 
 @pytest.mark.parametrize(
@@ -150,33 +149,15 @@ def test_bad_edges(tmp_path, row, error):
 def test_foreign_archives(mirror, tmp_path):
     mirror.files["reddit.zip"] = b"no archive"
     with pytest.raises(InvalidInput, match=r"reddit.zip: damaged"):
-        RedditDataset()
+        load("reddit")
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
         target.writestr("other.txt", "1")
     mirror.files["reddit_self_loop.zip"] = (tmp_path / "x.zip").read_bytes()
     with pytest.raises(InvalidInput, match=r"reddit_data.npz: no such file"):
-        RedditDataset(self_loop=True)
+        load("reddit", self_loop=True)
     del mirror.files["citeseer.npz"]
     with pytest.raises(DownloadFailed, match="404"):
-        dgl.data.CiteseerGraphDataset()
-
-
-# ------------------------------------------------------------------- old names
-
-
-def test_citation_graphs(mirror, tmp_path):
-    from gnnlab.data import citation_graph
-
-    dataset = dgl.data.CiteseerGraphDataset(verbose=False)
-    assert (dataset.name, dataset.num_labels, dataset[0].num_edges()) == ("citeseer", 3, 4)
-    assert len(dataset.train_idx) == 60
-    assert citation_graph.load_citeseer(reverse_edge=False)[0].num_edges() == 2
-    looped = dgl.data.PubmedGraphDataset(raw_dir=tmp_path / "here", transform=dgl.AddSelfLoop())
-    assert looped[0].num_edges() == 1604
-    assert (tmp_path / "here" / "pubmed.npz").is_file()
-    assert citation_graph.load_pubmed().name == "pubmed"
-    assert citation_graph.load_cora is dgl.data.CoraGraphDataset
-    assert mirror.ranges == [None] * 3
+        load("citeseer")
 
 
 def test_files_in_a_folder_of_the_caller_are_kept(mirror, tmp_path):
@@ -186,14 +167,3 @@ def test_files_in_a_folder_of_the_caller_are_kept(mirror, tmp_path):
     options = {"train_per_class": 1, "num_val": 1, "num_test": 1}
     assert load("cora", folder=tmp_path, **options)[0].ndata["label"].tolist() == [0, 1, 0, 1]
     assert mirror.ranges == []
-
-
-def test_datasets_by_argument(mirror):
-    parser = argparse.ArgumentParser()
-    register_data_args(parser)
-    assert load_data(parser.parse_args(["--dataset", "pubmed"])).name == "pubmed"
-    assert load_data(parser.parse_args(["--dataset=reddit"])).graph.number_of_edges() == 4
-    assert load_data(parser.parse_args(["--dataset=reddit-self-loop"]))[0].num_edges() == 8
-    for wrong in (["--dataset", "syn"], []):
-        with pytest.raises(NotFound, match="one of cora, citeseer, pubmed, reddit, reddit-self-l"):
-            load_data(parser.parse_args(wrong))

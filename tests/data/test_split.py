@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnnlab.data import per_class_split, random_split, split_dataset
+from gnnlab.data import per_class_split, random_split
 from gnnlab.errors import InvalidInput
 from tests.data.make_digits import stratified_split
 
@@ -60,10 +60,3 @@ def test_per_class_split_asks_for_too_much(sizes):
 def test_wrong_fractions(fractions):
     with pytest.raises(InvalidInput, match="3 fractions of at least 0 that sum to 1"):
         random_split(10, fractions)
-
-
-def test_split_dataset():
-    """The items as DGL 2.1 gives them, in order and drawn with a seed."""
-    assert [list(part) for part in split_dataset("abcdefghij")] == [list("abcdefgh"), ["i"], ["j"]]
-    drawn = split_dataset(range(10), [0.5, 0.3, 0.2], shuffle=True, random_state=3)
-    assert [list(part) for part in drawn] == [[5, 4, 1, 2, 9], [6, 7, 0], [3, 8]]

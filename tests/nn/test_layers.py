@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import pickle
 
@@ -11,7 +10,6 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-import gnnlab.nn as dglnn
 from gnnlab.nn import (
     EdgePredictor,
     GATConv,
@@ -260,15 +258,3 @@ def test_relu_dropout():
     assert_close(layer.eval()(x), x.relu())
     with pytest.raises(ValueError, match="0 <= p < 1"):
         ReLUDropout(1.0)
-
-
-@pytest.mark.parametrize("name", ["gnnlab.nn.pytorch", "gnnlab.nn.pytorch.conv"])
-def test_longer_names(name):
-    module = importlib.import_module(name)
-    assert all(getattr(module, layer) is getattr(dglnn, layer) for layer in dglnn.__all__)
-    assert dglnn.pytorch.conv.SAGEConv is SAGEConv
-
-
-def test_functions_by_the_name_of_dgl():
-    assert importlib.import_module("gnnlab.nn.functional").edge_softmax is dglnn.edge_softmax
-    assert dglnn.functional.edge_softmax is dglnn.edge_softmax

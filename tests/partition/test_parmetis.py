@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab.compat.convert_partition import main
 from gnnlab.partition import convert_partition, partition_graph
 from gnnlab.partition.assign import classes_of, weights_of
-from gnnlab.tools.convert_partition import main
 from tests.graph.samples import graphs, typed, typed_graphs
 from tests.helpers import examples, save_as_windows
 

@@ -5,13 +5,17 @@ from gnnlab.compat.data import citation_graph
 
 # Module → names. Those of gnnlab.data need no entry.
 _MODULES = {
-    "gnnlab.compat.data.citation_graph": "CitationGraphDataset",
+    "gnnlab.compat.data.adapter": "AsGraphPredDataset AsLinkPredDataset AsNodePredDataset",
+    "gnnlab.compat.data.by_name": "RedditDataset load_data register_data_args",
+    "gnnlab.compat.data.citation_graph": "CitationGraphDataset CiteseerGraphDataset "
+    "CoraGraphDataset PubmedGraphDataset",
     "gnnlab.compat.data.csv_dataset": "CSVDataset",
     "gnnlab.compat.data.dgl_dataset": "DGLBuiltinDataset DGLDataset",
     "gnnlab.compat.data.generated": """
         KarateClub=KarateClubDataset KarateClubDataset MiniGCDataset
         SBMMixture=SBMMixtureDataset SBMMixtureDataset
     """,
+    "gnnlab.compat.data.gin": "GINDataset",
     "gnnlab.compat.data.published": """
         AmazonCoBuyComputerDataset AmazonCoBuyPhotoDataset
         BitcoinOTC=BitcoinOTCDataset BitcoinOTCDataset CoauthorCSDataset CoauthorPhysicsDataset
@@ -22,8 +26,8 @@ _MODULES = {
     "gnnlab.compat.data.rdf": "AIFBDataset AMDataset BGSDataset MUTAGDataset",
     "gnnlab.compat.data.tu": "LegacyTUDataset TUDataset",
     "gnnlab.compat.data.utils": """
-        Subset add_nodepred_split check_sha1 download extract_archive get_download_dir load_info
-        load_tensors makedirs save_info save_tensors
+        Subset add_nodepred_split check_sha1 download extract_archive get_download_dir load_graphs
+        load_info load_tensors makedirs save_graphs save_info save_tensors split_dataset
     """,
 }
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 
+from gnnlab.compat.data.csv_graphs import DefaultDataParser as DefaultDataParser
+from gnnlab.compat.data.csv_graphs import Parser, read_csv_graphs, read_meta
 from gnnlab.compat.data.dgl_dataset import DGLDataset
-from gnnlab.data.csv_graphs import DefaultDataParser as DefaultDataParser
-from gnnlab.data.csv_graphs import Parser, read_csv_graphs, read_meta
+from gnnlab.compat.dglfile import load_graphs
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.io import load_graphs, save_graphs
+from gnnlab.graph.io import save_graphs
 
 
 class CSVDataset(DGLDataset):

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from gnnlab.compat.data.published import REQUIRED, Published
+from gnnlab.compat.transforms.paths import line_graph
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.batch import batch
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.transform import add_self_loop
-from gnnlab.transforms import line_graph
 
 
 def _both_ways(pairs: Any, num_nodes: int) -> Graph:

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from gnnlab.compat.data.dgl_dataset import DGLDataset
+from gnnlab.compat.data.trees import read_trees
 from gnnlab.compat.data.utils import _get_dgl_url
 from gnnlab.data.dataset import set_masks
 from gnnlab.data.download import fetch, local_archive
 from gnnlab.data.npz import read_matrices
-from gnnlab.data.trees import read_trees
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, reading
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.graph import Graph

@@ -21,9 +21,10 @@ from typing import Any, ClassVar
 import torch
 
 from gnnlab.compat.data.published import Published, variant
-from gnnlab.data.triples import graph_of_triples
+from gnnlab.compat.data.triples import graph_of_triples
+from gnnlab.compat.dglfile import load_graphs
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.io import load_graphs, save_graphs
+from gnnlab.graph.io import save_graphs
 
 
 class RDFGraphDataset(Published):

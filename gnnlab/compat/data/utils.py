@@ -22,19 +22,18 @@ import numpy as np
 import torch
 from torch.utils.data import Subset as Subset
 
+from gnnlab.compat.data import tensors
+from gnnlab.compat.dglfile import load_graphs as load_graphs
 from gnnlab.compat.distributed import part_files
-from gnnlab.data import tensors
 from gnnlab.data.download import DownloadFailed, extract, locked, transfer, unpack
-from gnnlab.data.split import random_split
-from gnnlab.data.split import split_dataset as split_dataset
+from gnnlab.data.split import check_fractions, random_split, split_points
 from gnnlab.errors import InvalidInput, check_file, reading, writing
-from gnnlab.graph.io import load_graphs as load_graphs
 from gnnlab.graph.io import save_graphs as save_graphs
 from gnnlab.system.staging import check_replaceable, replacing
 
 
 def load_tensors(filename: str | Path, return_dgl_ndarray: bool = False) -> dict[str, torch.Tensor]:
-    """Read tensors that :func:`save_tensors` wrote; see :func:`gnnlab.data.load_tensors`.
+    """Read tensors that :func:`save_tensors` wrote; see :mod:`gnnlab.compat.data.tensors`.
 
     ``part0/node_feat.dgl`` and ``part0/edge_feat.dgl`` beside the JSON file of a partition give
     the features of that part.
@@ -46,7 +45,7 @@ def load_tensors(filename: str | Path, return_dgl_ndarray: bool = False) -> dict
 
 
 def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors to a file; see :func:`gnnlab.data.save_tensors`.
+    """Write tensors to a file; see :mod:`gnnlab.compat.data.tensors`.
 
     ``part0/node_feat.dgl`` and ``part0/edge_feat.dgl`` beside the JSON file of a partition replace
     the features of that part.
@@ -308,3 +307,42 @@ def deprecate_property(old: str, new: str) -> None:
 
 
 deprecate_function = deprecate_class = deprecate_property
+
+
+def split_dataset(
+    dataset: Any,
+    frac_list: Sequence[float] | None = None,
+    shuffle: bool = False,
+    random_state: int | None = None,
+) -> list[Subset]:
+    """Split a dataset of many items (usually graphs) into three subsets.
+
+    Parameters
+    ----------
+    dataset
+        Anything with ``len`` and integer indexing.
+    frac_list : sequence of three floats, optional
+        Fractions that sum to 1; by default 0.8, 0.1, 0.1.
+    shuffle : bool
+        Whether to draw the items at random instead of in order.
+    random_state : int, optional
+        Seed of the draw.
+
+    Returns
+    -------
+    list of torch.utils.data.Subset
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> train, val, test = dgl.data.split_dataset(range(10))
+    >>> list(train), list(test)
+    ([0, 1, 2, 3, 4, 5, 6, 7], [9])
+    """
+    fractions = (0.8, 0.1, 0.1) if frac_list is None else frac_list
+    check_fractions(fractions, 3)
+    count = len(dataset)
+    order = np.random.RandomState(random_state).permutation(count) if shuffle else np.arange(count)
+    return [
+        Subset(dataset, part.tolist()) for part in np.split(order, split_points(count, fractions))
+    ]

@@ -21,14 +21,25 @@ from gnnlab.compat import lazy
 
 # Module → layers. Those of gnnlab.nn need no entry.
 _MODULES: dict[str, str] = {
+    "gnnlab.compat.nn.agnnconv": "AGNNConv",
+    "gnnlab.compat.nn.cfconv": "CFConv",
     "gnnlab.compat.nn.conv.atomic": "AtomicConv",
     "gnnlab.compat.nn.conv.attention": "DotGatConv EdgeGATConv GATv2Conv",
     "gnnlab.compat.nn.conv.edges": "EdgeConv GMMConv GatedGraphConv NNConv",
     "gnnlab.compat.nn.conv.propagation": "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv "
     "TAGConv",
-    "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling",
+    "gnnlab.compat.nn.denseconv": "DenseChebConv DenseGraphConv DenseSAGEConv",
+    "gnnlab.compat.nn.egatconv": "EGATConv",
+    "gnnlab.compat.nn.egnnconv": "EGNNConv",
+    "gnnlab.compat.nn.gatedgcnconv": "GatedGCNConv",
+    "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling WeightAndSum",
+    "gnnlab.compat.nn.graph_transformer": "BiasedMHA DegreeEncoder GraphormerLayer "
+    "PathEncoder SpatialEncoder",
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear get_aggregate_fn",
+    "gnnlab.compat.nn.hgtconv": "HGTConv",
+    "gnnlab.compat.nn.knowledge_graph": "TransE TransR",
     "gnnlab.compat.nn.metapath2vec": "MetaPath2Vec",
+    "gnnlab.compat.nn.pnaconv": "PNAConv",
     "gnnlab.compat.nn.sparse_emb": "NodeEmbedding",
     "gnnlab.compat.nn.utils": "JumpingKnowledge LabelPropagation Sequential",
     "gnnlab.compat.nn.factory": "KNNGraph RadiusGraph SegmentedKNNGraph",

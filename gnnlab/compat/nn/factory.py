@@ -7,14 +7,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from gnnlab.compat.transforms.points import knn_graph, radius_graph, segmented_knn_graph
 from gnnlab.graph.graph import Graph
-from gnnlab.transforms.points import knn_graph, radius_graph, segmented_knn_graph
 
 __all__ = ["KNNGraph", "RadiusGraph", "SegmentedKNNGraph"]
 
 
 class KNNGraph(nn.Module):
-    """:func:`~gnnlab.transforms.knn_graph` as a module, for ``k`` neighbors."""
+    """:func:`~gnnlab.compat.transforms.knn_graph` as a module, for ``k`` neighbors."""
 
     def __init__(self, k: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class KNNGraph(nn.Module):
 
 
 class SegmentedKNNGraph(KNNGraph):
-    """:func:`~gnnlab.transforms.segmented_knn_graph` as a module, for ``k`` neighbors."""
+    """:func:`~gnnlab.compat.transforms.segmented_knn_graph` as a module, for ``k`` neighbors."""
 
     def forward(self, x: Tensor, segs: Sequence[int], *args: Any, **kwargs: Any) -> Graph:
         """Return the graph; further arguments are those of the function."""
@@ -34,7 +34,7 @@ class SegmentedKNNGraph(KNNGraph):
 
 
 class RadiusGraph(nn.Module):
-    """:func:`~gnnlab.transforms.radius_graph` as a module."""
+    """:func:`~gnnlab.compat.transforms.radius_graph` as a module."""
 
     def __init__(self, r: float, p: float = 2, self_loop: bool = False, **kwargs: Any) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.readout import segment_softmax
-from gnnlab.nn.base import check_count
+from gnnlab.nn.base import check_count, check_whole
 from gnnlab.nn.pooling import AvgPooling, SumPooling
 from gnnlab.nn.utils import run_lstm
 from gnnlab.ops.spmm import check_number
@@ -28,6 +28,7 @@ __all__ = [
     "Set2Set",
     "SortPooling",
     "SumPooling",
+    "WeightAndSum",
 ]
 
 
@@ -148,3 +149,30 @@ class Set2Set(nn.Module):
             read = ops.segment_reduce(sizes, feat * segment_softmax(sizes, scores))
             out = torch.cat([query, read], dim=-1)
         return out
+
+
+class WeightAndSum(nn.Module):
+    """Sum the rows of each graph's nodes with learned weights between 0 and 1.
+
+    Parameters
+    ----------
+    in_feats : int
+        Size of the rows.
+
+    Examples
+    --------
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.WeightAndSum(5)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
+    torch.Size([1, 5])
+    """
+
+    def __init__(self, in_feats: int) -> None:
+        super().__init__()
+        self.in_feats = in_feats
+        self.atom_weighting = nn.Sequential(nn.Linear(in_feats, 1), nn.Sigmoid())
+
+    def forward(self, g: Graph, feats: Tensor) -> Tensor:
+        """Reduce ``feats``, shape (N, in_feats), to shape (number of graphs, in_feats)."""
+        check_whole(g, feats, self.in_feats, next(self.parameters()))
+        weighted = feats * self.atom_weighting(feats)
+        return ops.segment_reduce(g.batch_num_nodes().to(feats.device), weighted)

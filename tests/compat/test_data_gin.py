@@ -1,0 +1,187 @@
+"""Text files of many small graphs, on toys."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.compat.data import GINDataset
+from gnnlab.compat.data.gin import NAMES, read_gin
+from gnnlab.data import DownloadFailed
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from tests.data.test_download import server  # noqa: F401
+
+pytestmark = pytest.mark.timeout(120)
+
+# A triangle with a tail, class 7; an edge, class 4; a node alone, class 7. Tags 5, 2 and 9.
+TOY = """3
+4 7
+5 2 1 2
+2 2 0 2
+5 3 0 1 3
+9 1 2
+2 4
+2 1 1
+2 1 0
+1 7
+5 0
+"""
+
+
+def write(folder, text=TOY, name="MUTAG"):
+    path = folder / "dataset" / name / f"{name}.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, "utf8")
+    return folder
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch, server):  # noqa: F811
+    """A server with an archive as a Mac makes it, of two of the nine sets."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as target:
+        target.writestr("dataset/MUTAG/MUTAG.txt", TOY)
+        target.writestr("dataset/IMDBBINARY/IMDBBINARY.txt", rings_and_stars())
+        target.writestr("__MACOSX/dataset/._MUTAG", "")
+    server.files["dataset.zip"] = held.getvalue()
+    monkeypatch.setenv("GNNLAB_DATA_URL", server.url)
+    monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "home"))
+    return server
+
+
+def rings_and_stars(count=60):
+    """Graphs of 4 to 9 nodes: even ones are rings, odd ones are stars."""
+    lines = [str(count)]
+    for i in range(count):
+        n = 4 + i % 6
+        lines.append(f"{n} {i % 2}")
+        for v in range(n):
+            ends = [(v - 1) % n, (v + 1) % n] if i % 2 == 0 else [0] if v else range(1, n)
+            lines.append(" ".join(map(str, [0, len(ends), *ends])))
+    return "\n".join(lines) + "\n"
+
+
+def test_toy(tmp_path):
+    dataset = GINDataset("MUTAG", self_loop=False, raw_dir=write(tmp_path))
+    assert (len(dataset), dataset.num_classes, dataset.gclasses, dataset.dim_nfeats) == (3, 2, 2, 3)
+    assert dataset.labels.tolist() == [0, 1, 0]
+    g, label = dataset[0]
+    assert (label, g.num_nodes(), g.idtype) == (0, 4, torch.int64)
+    assert g.edges()[0].tolist() == [0, 0, 1, 1, 2, 2, 2, 3]
+    assert g.edges()[1].tolist() == [1, 2, 0, 2, 0, 1, 3, 2]
+    assert g.ndata["label"].tolist() == [0, 1, 0, 2]
+    assert g.ndata["attr"].tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    assert g.ndata["attr"].dtype == torch.float32
+    alone = dataset[2][0]
+    assert (alone.num_nodes(), alone.num_edges()) == (1, 0)
+    assert "Xu" in dataset.citation
+
+
+def test_self_loops_and_degrees(tmp_path):
+    dataset = GINDataset("MUTAG", True, degree_as_nlabel=True, raw_dir=write(tmp_path))
+    g = dataset[0][0]
+    assert g.num_edges() == 12
+    assert bool(g.has_edges_between(range(4), range(4)).all())
+    assert g.ndata["label"].tolist() == [3, 3, 4, 2]
+    assert g.ndata["attr"].argmax(1).tolist() == [2, 2, 3, 1]  # the degrees are 1, 2, 3 and 4
+    assert dataset[2][0].ndata["attr"].tolist() == [[1, 0, 0, 0]]
+    assert dataset.dim_nfeats == 4
+
+
+def test_index(tmp_path):
+    dataset = GINDataset("MUTAG", False, raw_dir=write(tmp_path), transform=dgl.AddSelfLoop())
+    assert [g.num_edges() for g, _ in dataset] == [12, 4, 1]
+    assert dataset.graphs[0].num_edges() == 8
+    assert dataset[-1][0].num_nodes() == dataset[torch.tensor(2)][0].num_nodes() == 1
+    for index in (slice(1, None), torch.tensor([1, 2]), np.array([False, True, True]), [-2, -1]):
+        assert [g.num_nodes() for g, _ in dataset[index]] == [2, 1]
+    for index in (3, -4, [0, 3], 1.5):
+        with pytest.raises(OutOfRange, match="MUTAG has 3 graphs; "):
+            dataset[index]
+
+
+def test_attributes_stand_in_for_tags(tmp_path):
+    text = "2\n2 0\n0 1 1 0.5 -1e3\n1 1 0 2 3\n\n1 1\n1 0 4 5\n"
+    dataset = GINDataset("PROTEINS", False, raw_dir=write(tmp_path, text, "PROTEINS"))
+    assert dataset.dim_nfeats == 2
+    assert dataset[0][0].ndata["attr"].tolist() == [[0.5, -1000], [2, 3]]
+    assert dataset[1][0].ndata["attr"].tolist() == [[4, 5]]
+    assert dataset[0][0].ndata["label"].tolist() == [0, 1]
+
+
+def test_a_graph_travels_alone(tmp_path):
+    """What a loader's worker sends of one graph does not grow with the data set."""
+    sizes = []
+    for count in (10, 500):
+        folder = write(tmp_path / str(count), rings_and_stars(count), "PTC")
+        sizes.append(len(pickle.dumps(GINDataset("PTC", False, raw_dir=folder)[0][0])))
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("3\n4 7", "x\n4 7", "line 1: expected the number of graphs; found 'x'"),
+        ("3\n4 7", "3 1\n4 7", "line 1: expected the number of graphs; found '3 1'"),
+        ("4 7", "4", "line 2: expected a number of nodes and a class; found '4'"),
+        ("4 7", "0 7", "line 2: expected a number of nodes and a class"),
+        (
+            "5 2 1 2",
+            "5 3 1 2",
+            "line 3: expected a tag, a number m, m neighbors 0 … 3",
+        ),
+        ("5 2 1 2", "5", "line 3: expected a tag"),
+        ("5 2 1 2", "5 -1 1 2", "line 3: expected a tag"),
+        ("5 2 1 2", "5 2 1 4", "line 3: expected a tag"),
+        ("5 2 1 2", "5 2 -1 2", "line 3: expected a tag"),
+        ("5 2 1 2", "5.5 2 1 2", "line 3: expected a tag"),
+        (
+            "9 1 2",
+            "9 1 2 0.5",
+            "line 6: expected a tag, a number m, m neighbors 0 … 3",
+        ),
+        ("9 1 2", f"{2**70} 1 2", "line 6: expected a tag"),
+        ("9 1 2", "\ufeff 1 2", "line 6: expected a tag"),
+        ("3\n4 7", "\ufeff3\n4", "line 2: expected a number of nodes"),  # accepted in line 1
+        ("1 7\n5 0\n", "", "expected 3 graphs; found 2, and the last lacks 0 nodes"),
+        ("1 7\n5 0\n", "2 7\n5 0\n", "expected 3 graphs; found 3, and the last lacks 1 nodes"),
+        (TOY, TOY + "1 7\n5 0\n", "expected 3 graphs; found 4"),
+        (TOY, "", "expected some graphs; found 0"),
+        (TOY, "0\n", "expected some graphs; found 0"),
+        (TOY, "1\n1 0\n0 0 nan\n", "node 0 of all has an attribute that is not finite"),
+    ],
+)
+def test_bad_lines(tmp_path, old, new, says):
+    path = tmp_path / "toy.txt"
+    path.write_text(TOY.replace(old, new, 1), "utf8")
+    with pytest.raises(InvalidInput, match=re.escape(says)):
+        read_gin(path)
+
+
+def test_names_and_files(tmp_path):
+    assert len(set(NAMES)) == 9
+    with pytest.raises(NotFound, match="no data set is called 'ENZYMES'; there are MUTAG, COLLAB"):
+        GINDataset("ENZYMES", self_loop=False)
+    with pytest.raises(InvalidInput, match=r"NCI1.txt: no such file"):
+        GINDataset("NCI1", self_loop=False, raw_dir=write(tmp_path))
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00" * 9)
+    with pytest.raises(InvalidInput, match="line 1: expected the number of graphs"):
+        read_gin(tmp_path / "binary")
+
+
+def test_the_archive_is_fetched_once(mirror, tmp_path):
+    assert len(GINDataset("MUTAG", self_loop=False)) == 3
+    assert len(GINDataset("IMDBBINARY", self_loop=False)) == 60
+    assert len(mirror.ranges) == 1
+    kept = {path.name for path in (tmp_path / "home" / "gin").iterdir()} - {".lock"}
+    assert kept == {"dataset.zip", "dataset.zip.sha256", "dataset"}
+    del mirror.files["dataset.zip"]
+    with pytest.raises(DownloadFailed, match="404"):
+        GINDataset("MUTAG", self_loop=False, raw_dir=tmp_path / "new")
