@@ -158,7 +158,7 @@ def run_make(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
 def test_make_lists_its_commands() -> None:
     printed = run_make(path=os.environ["PATH"]).stdout
     listed = [line.split()[1] for line in printed.splitlines()]
-    tests = ["test", "test-gpu", "test-clients", "test-backends"]
+    tests = ["test", "test-dgl", "test-gpu", "test-clients", "test-backends"]
     assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "site", "clean"]
 
 
