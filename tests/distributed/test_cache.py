@@ -29,6 +29,7 @@ from tests.distributed import cut as cuts
 from tests.distributed.live import connected, make_job, serving
 
 ONE = ("_N", "_E", "_N")
+MAPS: dict[Path, Any] = {}  # of the graphs that were cut so far
 
 
 def friends() -> dgl.Graph:
@@ -50,9 +51,11 @@ def friends() -> dgl.Graph:
 @contextmanager
 def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterator[Any]:
     """The graph as trainers of a job see it, ``graphs[rank]``, and the old IDs of its rows."""
-    maps = partition_graph(
-        whole, "g", parts, folder, part_method=cuts.at_random, return_mapping=True
-    )
+    if (folder := folder / f"{parts}") not in MAPS:
+        how = cuts.at_random
+        MAPS[folder] = partition_graph(
+            whole, "g", parts, folder, part_method=how, return_mapping=True
+        )
     job = make_job(folder / "g.json", machines=parts, ranks=ranks)
     with ExitStack() as stack:
         stack.enter_context(serving(job))
@@ -66,7 +69,7 @@ def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterat
                 g, Client(remote.part().book, remote, ("g", str(folder / "g.json")))
             )
             graphs.append(g)
-        nodes, edges = maps if whole.is_homogeneous else (None, None)
+        nodes, edges = MAPS[folder] if whole.is_homogeneous else (None, None)
         yield SimpleNamespace(g=graphs[0], graphs=graphs, nodes=nodes, edges=edges)
 
 
@@ -85,7 +88,9 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore:cache_bytes=")
-@pytest.mark.parametrize("policy", ["access", "degree"])
+@pytest.mark.parametrize(
+    "policy", ["access", pytest.param("degree", marks=pytest.mark.thorough("as by access"))]
+)
 @pytest.mark.parametrize("num_bytes", [40, 700, 5_000, 1_000_000])
 def test_values_are_those_of_the_owners(folder, policy, num_bytes) -> None:
     names = ["x", "y", "half", "brain", "mask", "none"]

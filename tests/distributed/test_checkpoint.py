@@ -230,7 +230,8 @@ def test_a_disk_that_is_full_for_folders(
     with monkeypatch.context() as patch, pytest.raises(dgl.GNNLabError) as caught:
         patch.setattr(os, name, full)
         dgl.distributed.save_checkpoint(tmp_path, table=table, epoch=2)
-    assert f"No space left on device: '{tmp_path}/machine-0" in str(caught.value)
-    assert "free some space on the disk that is named, or save elsewhere" in str(caught.value)
+    text = str(caught.value)
+    assert "No space left on device" in text and f"{tmp_path}/machine-0" in text
+    assert "free some space on the disk that is named, or save elsewhere" in text
     assert os.listdir(tmp_path / "machine-0") == ["1"]
     assert dgl.distributed.load_checkpoint(tmp_path, table=table) == {"epoch": 1}

@@ -24,6 +24,7 @@ import gnnlab as dgl
 from gnnlab.distributed import DistEmbedding, DistNodeDataLoader, DistTensor, SparseAdagrad
 from gnnlab.distributed import node_split
 from gnnlab.distributed.context import current
+from gnnlab.kernels.dtypes import DTYPES
 from gnnlab.nn import SAGEConv
 
 class Model(torch.nn.Module):
@@ -51,12 +52,11 @@ sparse = SparseAdagrad([emb], lr=0.1)
 
 nodes = node_split(torch.arange(size), g.get_partition_book(), ntype)
 nodes = nodes if g.is_homogeneous else {"user": nodes}
-name = "x"
-sampler = dgl.dataloading.NeighborSampler([3, 4], prefetch_node_feats=[name])
+sampler = dgl.dataloading.NeighborSampler([3, 4], prefetch_node_feats=["x"])
 loader = DistNodeDataLoader(g, nodes, sampler, batch_size=11, shuffle=True, seed=5)
 for epoch in range(2):
     for inputs, seeds, blocks in loader:
-        x = blocks[0].srcdata[name]
+        x = blocks[0].srcdata["x"]
         if not g.is_homogeneous:
             inputs, seeds, x = inputs["user"], seeds["user"], x["user"].unsqueeze(1)
         h = torch.cat([x / 100, emb(inputs)], 1)
@@ -71,8 +71,16 @@ h = DistTensor((size, 2), torch.float32, "h", part_policy=policy)
 ids = torch.arange(g.rank(), size, torch.distributed.get_world_size())
 h[ids] = torch.ones(len(ids), 2)
 g.barrier()
+tables = []
+for name, dtype in DTYPES.items():
+    first = lambda shape, dtype: torch.ones(shape).to(dtype)
+    tables.append(DistTensor((size, 2), dtype, f"of {name}", first, policy))
+    values = torch.tensor([[1.0, 4.0], [1.0, 1.0], [2.0, 1.0]]).to(dtype)
+    tables[-1][[0, size - 1]] = values[[0, 2]]
+    assert tables[-1][[0, 1, size - 1]].tolist() == values.tolist(), name
+g.barrier()
 every = torch.arange(size)
-x = g.nodes[ntype].data[name]
+x = g.nodes[ntype].data["x"]
 etype = "_E" if g.is_homogeneous else "follows"
 found = {
     "degrees": int(g.in_degrees(every, etype=etype).sum()),
