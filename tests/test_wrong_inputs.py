@@ -642,13 +642,6 @@ def test_all_rows_of_a_distributed_tensor(world: SimpleNamespace) -> None:
     assert torch.equal(g.ndata["far"], world.x)
 
 
-def test_columns_of_pandas_are_features() -> None:
-    g = dgl.graph(([0, 1], [1, 0]))
-    table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
-    g.ndata["x"], g.ndata["a"] = table, table["a"]
-    assert g.ndata["x"].tolist() == [[1.0, 3.0], [2.0, 4.0]] and g.ndata["a"].tolist() == [1.0, 2.0]
-
-
 def test_autocast_converts_features() -> None:
     g = dgl.graph(([0, 1], [1, 0]))
     with torch.autocast("cpu", torch.bfloat16):
