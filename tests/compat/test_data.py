@@ -342,10 +342,3 @@ def test_nodepred_split():
         assert total.tolist() == [1] * 10 and "train_mask" not in g.nodes["item"].data
     with pytest.raises(InvalidInput, match="3 fractions"):
         dgl.data.add_nodepred_split(graphs, [0.5, 0.5], "user")
-
-
-def test_old_module_paths():
-    from gnnlab.compat.data.dgl_dataset import DGLDataset as again
-
-    assert dgl.data.DGLDataset is again and dgl.data.utils is utils
-    assert dgl.data.GINDataset is not None and dgl.data.utils.split_dataset is not None

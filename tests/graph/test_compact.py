@@ -30,6 +30,7 @@ def test_compact_several_graphs_alike() -> None:
 def test_compact_keeps_what_must_be_preserved_first() -> None:
     g = dgl.compact_graphs(toy(), always_preserve=torch.tensor([3, 3]))
     assert g.ndata[dgl.NID].tolist() == [3, 0, 1, 2]
+    assert g.edata["w"].tolist() == [0, 1, 2, 3, 4]
     g = dgl.compact_graphs(typed(), always_preserve={"game": [3]})
     assert g.nodes["game"].data[dgl.NID].tolist() == [3, 0, 2]
     assert g.nodes["user"].data[dgl.NID].tolist() == [1, 0]

@@ -12,27 +12,15 @@ import gnnlab as dgl
 NAN = float("nan")
 
 
-def removed(left: Any) -> torch.Tensor:
-    everything = torch.tensor([2, 1, 0])
-    return everything[torch.isin(everything, left[dgl.NID], invert=True)]
-
-
-# Functions of IDs of the nodes or edges of a graph that has three of each.
+# Functions of IDs of the nodes or edges of a graph that has three of each; tests/test_arguments.py
+# has masks and IDs of some dtypes for all.
 CALLS: dict[str, Callable[[dgl.Graph, Any], Any]] = {
     "subgraph": lambda g, ids: g.subgraph(ids).ndata[dgl.NID],
     "edge_subgraph": lambda g, ids: g.edge_subgraph(ids).edata[dgl.EID],
-    "in_subgraph": lambda g, ids: g.in_subgraph(ids).edges()[1],
-    "out_subgraph": lambda g, ids: g.out_subgraph(ids).edges()[0],
-    "khop": lambda g, ids: dgl.khop_in_subgraph(g, ids, 0)[0].ndata[dgl.NID].flip(0),
     "sample": lambda g, ids: g.sample_neighbors(ids, -1).edges()[1],
     "walk": lambda g, ids: dgl.sampling.random_walk(g, ids, length=0)[0].flatten(),
-    "to_block": lambda g, ids: dgl.to_block(g.in_subgraph(ids), ids).dstdata[dgl.NID],
     "find_edges": lambda g, ids: g.find_edges(ids)[0],
-    "in_edges": lambda g, ids: g.in_edges(ids)[1],
     "edge_ids": lambda g, ids: g.edge_ids(*g.find_edges(ids)),
-    "compact": lambda g, ids: dgl.compact_graphs(g, ids).ndata[dgl.NID][:2],
-    "remove_nodes": lambda g, ids: removed(dgl.remove_nodes(g, ids, store_ids=True).ndata),
-    "remove_edges": lambda g, ids: removed(dgl.remove_edges(g, ids, store_ids=True).edata),
     "graph": lambda g, ids: dgl.graph((ids, ids)).edges()[0],
     "add_edges": lambda g, ids: dgl.add_edges(g, ids, 0).edges()[0][3:],
 }
@@ -55,15 +43,6 @@ def test_ids_of_every_dtype(name: str) -> None:
             CALLS[name](ring(), torch.tensor([0, value]))
     with pytest.raises(dgl.OutOfRange):
         CALLS[name](ring(), np.array([2**63 + 1], np.uint64))
-
-
-@pytest.mark.parametrize("name", sorted({*CALLS} - {"graph", "add_edges", "compact"}))
-def test_a_mask_of_unusual_integers_is_not_taken_for_ids(name: str) -> None:
-    mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
-    others = [mask.to(dtype) for dtype in (torch.int8, torch.int16, torch.uint16, torch.uint64)]
-    for wrong in (mask, *others, mask.numpy(), torch.zeros(3, dtype=torch.uint8)):
-        with pytest.raises(dgl.InvalidInput, match="mask"):
-            CALLS[name](ring(), wrong)
 
 
 def test_a_mask_of_integers_is_not_taken_for_what_is_removed() -> None:

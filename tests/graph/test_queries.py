@@ -119,6 +119,7 @@ def test_has_edges_and_nodes() -> None:
     assert g.has_nodes(3) is True
     assert g.has_nodes([3, 4, 99]).tolist() == [True, False, False]
     assert typed().has_nodes(3, "user") is False
+    assert typed().successors(0, "plays").tolist() == [0]
 
 
 @pytest.mark.parametrize(
