@@ -20,7 +20,7 @@ from tests.helpers import ROOT, run_script
 LEVELS = [
     {"errors"},
     {"system", "helpers", "launch.environment", "launch.certificates", "launch.ip_config"},
-    {"kernels", "random", "trace", "launch.failures"},
+    {"kernels", "random", "trace", "launch.supervision"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},

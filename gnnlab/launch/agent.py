@@ -41,10 +41,11 @@ from typing import Any
 
 from gnnlab.errors import no_such_file
 from gnnlab.launch import environment, process_tree
-from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST
+from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST, Messages
 from gnnlab.launch.probe import array_file, interface_to, own_address, versions
 from gnnlab.launch.probe import holder as holder_of
 from gnnlab.launch.process_tree import Row
+from gnnlab.launch.supervision import wait
 from gnnlab.system.threads import in_thread
 
 __all__ = ["ENTRY", "main"]
@@ -175,11 +176,8 @@ class Agent:
         self._num_running = 0
         self._has_begun = threading.Event()
         self._stopped: dict[int, tuple[Row, float]] = {}  # row, since when
-        self._lock = threading.Lock()
         self._ports: list[socket.socket] = []
-        self._messages = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # prints go to stderr, not among the messages
-        self._is_lost = False  # True: send nothing more
+        self._messages = Messages()
 
     def serve(self) -> None:
         """Execute orders until "end", or until the launcher or the guard is lost."""
@@ -199,11 +197,9 @@ class Agent:
             orders[order.pop("do")](**order)
         else:
             self._report_loss()
-            self._is_lost = True
+            self._messages.is_closed = True
         process_tree.end_descendants(grace, self._runner.pid)
-        deadline = time.monotonic() + _LAST
-        while self._num_running > 0 and time.monotonic() < deadline:
-            time.sleep(0.02)  # the runner reports their ends
+        wait(lambda: self._num_running <= 0, _LAST)  # the runner reports their ends
         self._send_events()
 
     def _report_loss(self) -> None:
@@ -212,21 +208,21 @@ class Agent:
         sigterm = 128 + signal.SIGTERM
         if self._sigterm in lost:
             worker = f"worker (process {os.getpid()})"
-            _at_most(1.0, self._send, "lost", process=worker, status=sigterm)
+            _at_most(1.0, self._messages.send, "lost", process=worker, status=sigterm)
         elif lost:
             time.sleep(0.05)  # a process that is ending closes its pipes a moment before
             status = sigterm if os.getppid() == self._guard else 0
             guard = f"guard (process {self._guard})"
-            _at_most(1.0, self._send, "lost", process=guard, status=status)
+            _at_most(1.0, self._messages.send, "lost", process=guard, status=status)
 
     def _send_events(self) -> None:
         """Send the trace events of the processes, unless the launcher is lost."""
-        if self._is_lost:  # a thread blocked in a write may hold the lock for ever
+        if self._messages.is_closed:  # a thread blocked in a write may hold the lock for ever
             return
         for path in sorted((self._folder / "trace").glob("*.jsonl")):
             with open(path, encoding="utf8", errors="replace") as file:
                 while text := file.read(WIDEST):
-                    self._send("trace", name=path.name, text=text)
+                    self._messages.send("trace", name=path.name, text=text)
 
     def _orders(self) -> Any:
         """Yield orders until the launcher, the connection to it, or the guard is lost."""
@@ -236,14 +232,6 @@ class Agent:
                 return
             *lines, rest = (rest + new).split(b"\n")
             yield from (json.loads(line) for line in lines if line)
-
-    def _send(self, kind: str, **about: Any) -> None:
-        # A write fails when the launcher is gone; then _orders() ends, too.
-        with self._lock, suppress(OSError):
-            if self._is_lost:
-                return
-            self._messages.write(json.dumps({"agent": kind, **about}).encode() + b"\n")
-            self._messages.flush()
 
     # ---------------------------------------------------------------------------- orders
     def _hello(
@@ -272,7 +260,7 @@ class Agent:
             graph = _look_at_part(Path(part_config), machine)
         except (OSError, ValueError) as error:
             problem = str(error)
-        self._send(
+        self._messages.send(
             "hello",
             python=found["python"].rpartition(".")[0],
             torch=found["torch"].partition("+")[0],  # without the kind of build
@@ -313,11 +301,11 @@ class Agent:
                 pid, command = holder_of(port)
                 user = f"; process {pid} listens there: {command[:200]}" if pid else ""
                 what = error.strerror if isinstance(error, OSError) else error
-                self._send("ports", problem=f"port {port} of {address}: {what}{user}")
+                self._messages.send("ports", problem=f"port {port} of {address}: {what}{user}")
                 return
             self._ports.append(holder)
             ports.append(holder.getsockname()[1])
-        self._send("ports", ports=ports, problem=None)
+        self._messages.send("ports", ports=ports, problem=None)
 
     def _start(self, processes: list[dict[str, Any]], store: Sequence[Any] | None) -> None:
         self._folder.mkdir(0o700)
@@ -343,7 +331,7 @@ class Agent:
     # --------------------------------------------------------------------------- threads
     def _beat(self) -> None:
         while True:
-            self._send("beat")
+            self._messages.send("beat")
             self._look_for_stopped()
             time.sleep(BEAT)
 
@@ -359,7 +347,9 @@ class Agent:
             self._stopped[row.pid] = row, since if known == row else now
             if now - since >= self._max_pause and known == row:
                 self._max_pause = math.inf  # the first is enough
-                self._send("stopped", **self._about(row.pid, rows), seconds=round(now - since))
+                self._messages.send(
+                    "stopped", **self._about(row.pid, rows), seconds=round(now - since)
+                )
 
     def _about(self, pid: int, rows: Mapping[int, Row]) -> dict[str, Any]:
         """Describe a process: the server or the trainer to which it belongs, and its command."""
@@ -385,12 +375,12 @@ class Agent:
             kind = message.pop("agent")
             if kind == "started":
                 self._started[message["pid"]] = {name: message[name] for name in ("role", "id")}
-            self._send(kind, **message)
+            self._messages.send(kind, **message)
             self._num_running -= kind == "exited"
-        status = self._runner.wait()
+        status, self._num_running = self._runner.wait(), 0
         self._has_begun.wait()  # before, "hello" tells what is missing, such as torch
         name = f"runner (process {self._runner.pid})"
-        self._send("lost", process=name, status=status if status >= 0 else 128 - status)
+        self._messages.send("lost", process=name, status=status if status >= 0 else 128 - status)
 
 
 def _at_most(seconds: float, work: Callable[..., Any], *args: Any, **options: Any) -> None:

@@ -8,13 +8,17 @@ must be exactly what an agent of this version sends about its own processes; any
 from __future__ import annotations
 
 import json
+import os
 import re
+import threading
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from typing import Any
 
 from gnnlab.errors import GNNLabError
 
-__all__ = ["BEAT", "LONGEST", "SILENCE", "WIDEST", "BadMessage", "parse_message"]
+__all__ = ["BEAT", "LONGEST", "SILENCE", "WIDEST", "BadMessage", "Messages"]
+__all__ += ["parse_message"]
 
 BEAT = 1.0  # seconds between two heartbeats of launcher and agents
 SILENCE = 4.5  # seconds without a heartbeat after which the peer counts as lost
@@ -26,6 +30,23 @@ _REQUEST = re.compile(
     "-----BEGIN CERTIFICATE REQUEST-----\n([A-Za-z0-9+/=]{1,64}\n)+"
     "-----END CERTIFICATE REQUEST-----\n"
 )
+
+
+class Messages:
+    """Writes messages to standard output, which is for messages alone; prints then go to stderr."""
+
+    def __init__(self) -> None:
+        self._file = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self._lock = threading.Lock()
+        self.is_closed = False  # True: send nothing more
+
+    def send(self, kind: str, **about: Any) -> None:
+        """Send a message; called from any thread. A reader that is gone is noticed elsewhere."""
+        with self._lock, suppress(OSError):
+            if not self.is_closed:
+                self._file.write(json.dumps({"agent": kind, **about}).encode() + b"\n")
+                self._file.flush()
 
 
 class BadMessage(GNNLabError):

@@ -1,10 +1,6 @@
 """Start processes with PyTorch's engine, and hold the store in which a job's trainers meet.
 
 Importing this module loads torch, so only :mod:`gnnlab.launch.runner` does.
-
-References
-----------
-PyTorch documentation, "torch.distributed.elastic.multiprocessing", "TCPStore".
 """
 
 from __future__ import annotations
@@ -36,27 +32,7 @@ class _ToPipe(LogsSpecs):
 
 
 def start(name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> PContext:
-    """Start a process.
-
-    Parameters
-    ----------
-    name : str
-    argv : sequence of str
-    env : dict
-        Additional environment variables.
-    output : int
-        Writing end of a pipe for all that it prints.
-
-    Returns
-    -------
-    PContext
-        A context with this process alone.
-
-    Raises
-    ------
-    OSError
-        The program cannot be run.
-    """
+    """Start a process, which prints to the pipe ``output``; raise OSError if it cannot be run."""
     args, envs = {0: tuple(argv[1:])}, {0: dict(env)}
     return start_processes(name, argv[0], args, envs, _ToPipe(output))
 

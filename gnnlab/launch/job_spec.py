@@ -213,16 +213,19 @@ class JobSpec:
             environment |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
         environment |= self._environment("client", machine, ports)
         environment |= {"MASTER_ADDR": self.hosts[0].address, "MASTER_PORT": str(master_port)}
+        num_trainers = self.num_trainers * len(self.hosts)
         trainers = []
         for local_rank in range(self.num_trainers):
             rank = machine * self.num_trainers + local_rank
             numbers = {
                 "RANK": rank,
-                "WORLD_SIZE": self.num_trainers * len(self.hosts),
+                "WORLD_SIZE": num_trainers,
                 "LOCAL_RANK": local_rank,
                 "LOCAL_WORLD_SIZE": self.num_trainers,
                 "GROUP_RANK": machine,
                 "GROUP_WORLD_SIZE": len(self.hosts),
+                "ROLE_RANK": rank,
+                "ROLE_WORLD_SIZE": num_trainers,
             }
             env = environment | {name: str(number) for name, number in numbers.items()}
             trainers.append({"role": "trainer", "id": rank, "argv": self.command.argv, "env": env})

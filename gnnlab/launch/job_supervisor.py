@@ -1,6 +1,6 @@
 """The launcher's side of a job: read messages from all agents, find the first failure, end all.
 
-:mod:`gnnlab.launch.failures` has the rules by which the first failure is found.
+:mod:`gnnlab.launch.supervision` has the rules by which the first failure is found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnlab.errors import GNNLabError
-from gnnlab.launch import failures
+from gnnlab.launch import supervision
 from gnnlab.launch.agent_messages import BEAT, LONGEST, SILENCE, BadMessage, parse_message
 from gnnlab.launch.backends import Backend
 from gnnlab.launch.process_tree import is_stopped
@@ -230,12 +230,12 @@ class JobSupervisor:
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
         self._received: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(
-            lambda: deque(maxlen=failures.QUOTED)
+            lambda: deque(maxlen=supervision.QUOTED)
         )
         self._failures: list[dict[str, Any]] = []
         self._stop_requested = False
         self._early: dict[int, float] = {}  # rank of a trainer that ended with status 0 -> when
-        self._stuck = math.inf  # since when all that run wait for a group
+        self._rendezvous = supervision.Rendezvous(_SURE)
 
     @property
     def has_stopped(self) -> bool:
@@ -345,7 +345,7 @@ class JobSupervisor:
         running = set(range(self._num_trainers)) - exited.keys()
         # A trainer says half a second late that the group has met, and may end before it does.
         now = time.monotonic()
-        self._stuck = min(self._stuck, now) if running and running <= waiting else math.inf
+        is_stuck = self._rendezvous.is_stuck(running, waiting)
         for rank, when in list(self._early.items()):
             machine = exited[rank]["machine"]
             why = ""
@@ -354,8 +354,8 @@ class JobSupervisor:
                     "without calling gnnlab.distributed.initialize(), which trainer "
                     f"{min(joined)} has called"
                 )
-            elif now > self._stuck + _SURE:
-                why = failures.not_joined(f"trainer {min(running)}")
+            elif is_stuck:
+                why = supervision.Rendezvous.missed(f"trainer {min(running)}")
             if why:
                 about = {"role": "trainer", "id": rank, "machine": machine, "status": 0}
                 about["why"] = f"ended with status 0 {why}"
@@ -384,7 +384,7 @@ class JobSupervisor:
         if kind == "lost":
             # A process that is ending closes its pipes a moment before its status can be read.
             status = message["status"] or self.machines[machine].end_status(1.0) or 1
-            how = failures.describe_exit(128 - status) if status > 128 else "is gone"
+            how = supervision.describe_exit(128 - status) if status > 128 else "is gone"
             how = how.partition(".")[0]  # nobody has run out of memory
             why = f"the agent ended: its {message['process']} {how}"
             self._failures.append(message | {"machine": machine, "status": status, "why": why})
@@ -436,7 +436,7 @@ class JobSupervisor:
 
     # --------------------------------------------------------------------------- failures
     def _first_failure(self) -> LaunchError:
-        first = failures.first_failure(
+        first = supervision.first_failure(
             lambda: self._failures, self._distance, lambda: self._listen(0.05)
         )
         role, number, status = first["role"], first["id"], first["status"]
@@ -454,14 +454,14 @@ class JobSupervisor:
         return self._error(role, number, machine, how, status)
 
     def _distance(self, failure: dict[str, Any]) -> int:
-        """Return how far a failure is from its cause; see :func:`failures.distance`."""
+        """Return how far a failure is from its cause; see :func:`supervision.distance`."""
         # An agent ends only by itself, when it is killed, or when its host is lost.
         is_agent = failure["role"] == "agent"
         if is_agent or "why" in failure or failure["status"] == 128 + signal.SIGKILL:
             return 0
         if failure["status"] == 128 + signal.SIGTERM:
-            return failures.LOST_PEER
-        return failures.distance(self._said(failure["role"], failure["id"]))
+            return supervision.LOST_PEER
+        return supervision.distance(self._said(failure["role"], failure["id"]))
 
     def _said(self, role: str, number: int) -> str:
         return "\n".join(self._tails[role, number])
@@ -486,7 +486,7 @@ class JobSupervisor:
             elif remedy and status == _LOST:
                 what += f"; {remedy}"
             return what
-        how = failures.describe_exit(128 - status if status > 128 else status)
+        how = supervision.describe_exit(128 - status if status > 128 else status)
         if status > 128:
             return how
         if role == "server":
@@ -503,5 +503,5 @@ class JobSupervisor:
         name, host = f"{role} {number}", self._place(machine)
         what = f"{host}: {what}" if role == "agent" else f"{name} on {host} {what}"
         end = f"All that was printed: {self._log_dir}{os.sep}"
-        message = failures.report(what, "", name, self._said(role, number), end)
+        message = supervision.report(what, "", name, self._said(role, number), end)
         return LaunchError(message, self._names[machine], role, number, status or 1, self._log_dir)

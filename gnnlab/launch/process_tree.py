@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from gnnlab.launch.supervision import wait
+
 __all__ = ["Row", "adopt_orphans", "ancestors", "await_descendants", "descendants"]
 __all__ += ["end_descendants", "is_stopped", "processes", "remove_files"]
 
@@ -112,9 +114,7 @@ def end_descendants(grace: float, spared: int = 0) -> None:
 
 def await_descendants(seconds: float) -> None:
     """Wait until all descendants of this process have ended, at most ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while descendants(os.getpid(), processes()) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait(lambda: not descendants(os.getpid(), processes()), seconds)
 
 
 def remove_files(folder: Path) -> None:

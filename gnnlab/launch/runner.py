@@ -35,8 +35,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnlab.launch import environment
-from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST
+from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST, Messages
 from gnnlab.launch.process_tree import adopt_orphans, ancestors, end_descendants, remove_files
+from gnnlab.launch.supervision import last_state
 from gnnlab.system.threads import in_thread
 
 __all__ = ["main"]
@@ -44,8 +45,9 @@ __all__ = ["main"]
 _EXIT = b"\0exit "  # after the output of a process: its exit status
 # What a process reports through the FIFO of environment.EVENTS; see parallel/rendezvous.py.
 _EVENT = re.compile(rb"(server|trainer) (\d+) (ready|waiting|met|stopping|failing)\n")
-# What torchrun sets, too. The trainers' store is the runner's, so none of them serves it.
+# Set by torchrun, too; job_spec.py has the others. Trainers use the runner's store, and serve none.
 _ELASTIC = {
+    "ROLE_NAME": "default",
     "TORCHELASTIC_MAX_RESTARTS": "0",
     "TORCHELASTIC_RESTART_COUNT": "0",
     "TORCHELASTIC_USE_AGENT_STORE": "True",
@@ -107,10 +109,7 @@ class _Agent:
 class Runner:
     """Starts processes, and reports their output, their events and their ends in lines of JSON.
 
-    Parameters
-    ----------
-    folder : Path
-        The agent's folder, which exists when the order comes.
+    The agent's ``folder`` exists when the order comes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -119,9 +118,7 @@ class Runner:
         #: Process ID -> elastic's context, and the writing end of the pipe for its output.
         self._running: dict[int, tuple[Any, int]] = {}
         self._store: Any = None
-        self._sending = threading.Lock()
-        self._messages = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # prints go to stderr, not among the messages
+        self._messages = Messages()
 
     def serve(self) -> None:
         """Load torch, which takes a second or two, and execute the order."""
@@ -152,15 +149,16 @@ class Runner:
         argv: Sequence[str],
         env: Mapping[str, str],
     ) -> None:
-        elastic = _ELASTIC if role == "trainer" else {}
+        if role == "trainer":
+            env = {**_ELASTIC, "TORCHELASTIC_RUN_ID": env[environment.JOB], **env}
         output, inlet = os.pipe()
         in_thread(self._relay, os.fdopen(output, "rb"), {"role": role, "id": id})
         try:
             with self.lock:
-                context = start(f"{role} {id}", argv, {**elastic, **env}, inlet)
+                context = start(f"{role} {id}", argv, env, inlet)
                 pid = context.pids()[0]
                 self._running[pid] = context, inlet
-                self._send("started", role=role, id=id, pid=pid)
+            self._messages.send("started", role=role, id=id, pid=pid)
         except OSError as error:
             os.write(inlet, f"{argv[0]}: {error.strerror}".encode() + _EXIT + b"127\n")
 
@@ -186,20 +184,13 @@ class Runner:
         while line := output.readline(WIDEST):
             text, mark, status = line.partition(_EXIT)
             if text or not mark:
-                # A line redrawn with carriage returns, as by progress bars: keep its last state.
-                last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
-                self._send("line", **who, text=last.decode("utf8", "replace"))
+                self._messages.send("line", **who, text=last_state(text))
             if mark:
-                self._send("exited", **who, status=int(status))
+                self._messages.send("exited", **who, status=int(status))
 
     def _read_events(self, path: Path) -> None:
         # Opened for reading and writing, so that it neither blocks nor ends.
         with os.fdopen(os.open(path, os.O_RDWR), "rb") as file:
             while line := file.readline(WIDEST):
                 if event := _EVENT.fullmatch(line):
-                    self._send(event[3].decode(), role=event[1].decode(), id=int(event[2]))
-
-    def _send(self, kind: str, **about: Any) -> None:
-        with self._sending, suppress(OSError):  # OSError: the agent is gone; the lifeline tells
-            self._messages.write(json.dumps({"agent": kind, **about}).encode() + b"\n")
-            self._messages.flush()
+                    self._messages.send(event[3].decode(), role=event[1].decode(), id=int(event[2]))

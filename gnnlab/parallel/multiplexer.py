@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from gnnlab.launch.supervision import last_state
 from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.system.bars import progress_bar
 
@@ -64,11 +65,7 @@ class OutputMultiplexer:
         if not lines:
             return
         name = f"rank {number} | " if self._world_size > 1 else ""
-        # A line redrawn with carriage returns, as by progress bars: show its last state.
-        texts = [
-            line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf8", "replace") for line in lines
-        ]
-        text = "".join(f"{name}{text}\n" for text in texts)
+        text = "".join(f"{name}{last_state(line)}\n" for line in lines)
         if self._bar is None:
             sys.stdout.write(text)
             sys.stdout.flush()

@@ -28,7 +28,7 @@ import torch
 
 from gnnlab import random, trace
 from gnnlab.helpers import fork
-from gnnlab.launch import failures
+from gnnlab.launch import supervision
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
 from gnnlab.parallel.rendezvous import is_in_rendezvous
@@ -70,7 +70,7 @@ class Failure(NamedTuple):
     time : float
         Seconds on the system's monotonic clock.
     distance : int
-        0 unless another process's failure may be the cause; see :func:`failures.distance`.
+        0 unless another process's failure may be the cause; see :func:`supervision.distance`.
     """
 
     reason: str
@@ -178,7 +178,7 @@ def _describe(error: BaseException) -> Failure:
         reason,
         "".join(traceback.format_exception(type(error), error, trace)),
         time.monotonic(),
-        failures.LOST_PEER if lost_peer else failures.distance(reason),
+        supervision.LOST_PEER if lost_peer else supervision.distance(reason),
     )
 
 

@@ -10,23 +10,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from gnnlab.launch.failures import describe_exit
+from gnnlab.launch.supervision import describe_exit, wait
 from gnnlab.parallel.rank import DUMP_STACK, Failure, Lines, read_message, send_message
 
-__all__ = ["TICK", "RankProcess", "wait"]
+__all__ = ["TICK", "RankProcess"]
 
 TICK = 0.05  # seconds between two checks of the ranks
 EXIT_TIMEOUT = 10.0  # seconds for a rank to end after all results have arrived
 _KEPT = 1 << 20  # bytes of output kept until they are shown
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows: SIGTERM kills, too
 _QUOTED = 4000  # bytes of a failed rank's output quoted in its error
-
-
-def wait(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait until a condition holds, at most ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(TICK / 5)
 
 
 class RankProcess:

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnnlab.errors import GNNLabError
-from gnnlab.launch import failures
+from gnnlab.launch import supervision
 from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.rank import RELEASE, Failure
-from gnnlab.parallel.rank_process import EXIT_TIMEOUT, TICK, RankProcess, wait
+from gnnlab.parallel.rank_process import EXIT_TIMEOUT, TICK, RankProcess
 from gnnlab.parallel.rendezvous import PATIENCE
 
 __all__ = ["RankError", "supervise"]
 
 _ANSWER = 0.5  # seconds for a rank to send its traceback
+_LOOK = 2.0  # seconds between two questions where ranks stand, once one of them has returned
 
 
 class RankError(GNNLabError, RuntimeError):
@@ -40,12 +41,17 @@ def supervise(
     deadline = None if timeout is None else time.monotonic() + timeout
     for rank in ranks:
         rank.listen()
-    rendezvous = _Rendezvous()
+    rendezvous, next_look = supervision.Rendezvous(PATIENCE), 0.0
     while late := _unsettled(ranks):
         if any(rank.failure for rank in ranks):
             break
-        if rendezvous.is_stuck(ranks, late):
-            raise _left_early(ranks, late)
+        if len(late) < len(ranks) and time.monotonic() > next_look:
+            next_look = time.monotonic() + _LOOK
+            waiting = {rank.number for rank in late if rank.is_in_rendezvous}
+            if rendezvous.is_stuck({rank.number for rank in late}, waiting):
+                raise _left_early(ranks, late)
+            for rank in late:
+                rank.ask_where()
         if deadline is not None and time.monotonic() > deadline:
             raise _out_of_time(late, len(ranks), timeout or 0)
         output.update(ranks)
@@ -54,34 +60,13 @@ def supervise(
         raise _first_failure(ranks)
     for rank in ranks:
         rank.send(RELEASE)
-    wait(lambda: all(rank.poll() is not None for rank in ranks), EXIT_TIMEOUT)
+    supervision.wait(lambda: all(rank.poll() is not None for rank in ranks), EXIT_TIMEOUT)
     return [pickle.loads(rank.result or b"") for rank in ranks]
-
-
-class _Rendezvous:
-    """Detects that a rank has returned, and all others wait in ``init_process_group`` for it."""
-
-    def __init__(self) -> None:
-        self._next_look = 0.0
-        self._since: float | None = None
-
-    def is_stuck(self, ranks: Sequence[RankProcess], late: Sequence[RankProcess]) -> bool:
-        now = time.monotonic()
-        if len(late) == len(ranks) or now < self._next_look:
-            return False
-        self._next_look = now + 2.0
-        is_waiting = all(rank.is_in_rendezvous for rank in late)
-        self._since = (self._since or now) if is_waiting else None
-        if self._since is not None and now - self._since >= PATIENCE:
-            return True
-        for rank in late:
-            rank.ask_where()
-        return False
 
 
 def _left_early(ranks: Sequence[RankProcess], late: Sequence[RankProcess]) -> RankError:
     first = next(rank for rank in ranks if rank not in late)
-    what = f"returned {failures.not_joined(f'rank {late[0].number}')}"
+    what = f"returned {supervision.Rendezvous.missed(f'rank {late[0].number}')}"
     return _error(first, len(ranks), what, f"Rank {late[0].number} stands here:\n{late[0].stand}")
 
 
@@ -98,7 +83,7 @@ def _first_failure(ranks: Sequence[RankProcess]) -> RankError:
         time.sleep(TICK / 5)
         return not _unsettled(ranks)
 
-    failure, rank = failures.first_failure(failed, lambda pair: pair[0].distance, listen)
+    failure, rank = supervision.first_failure(failed, lambda pair: pair[0].distance, listen)
     rank.kill()
     rank.join()  # its output is complete now
     return _error(rank, len(ranks), f"failed: {failure.reason}", failure.details)
@@ -107,7 +92,7 @@ def _first_failure(ranks: Sequence[RankProcess]) -> RankError:
 def _out_of_time(late: Sequence[RankProcess], world_size: int, timeout: float) -> RankError:
     for rank in late:
         rank.ask_where()
-    wait(lambda: all(rank.stand for rank in late), _ANSWER)
+    supervision.wait(lambda: all(rank.stand for rank in late), _ANSWER)
     stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in late]
     return _error(late[0], world_size, f"still ran after {timeout:g} s", "\n".join(stands))
 
@@ -115,4 +100,4 @@ def _out_of_time(late: Sequence[RankProcess], world_size: int, timeout: float) -
 def _error(rank: RankProcess, world_size: int, what: str, details: str) -> RankError:
     name = f"rank {rank.number}"
     what = f"{name} of {world_size} {what}"
-    return RankError(failures.report(what, details, name, rank.last_output()), rank.number)
+    return RankError(supervision.report(what, details, name, rank.last_output()), rank.number)

@@ -99,6 +99,11 @@ def processes(job: Started) -> dict[str, psutil.Process]:
             env = process.environ()
             if env.get("DGL_ROLE") == "server":
                 found[f"server {env['DGL_SERVER_ID']}"] = process
+    for guard in job.process.children():
+        own = [guard, *guard.children(recursive=True)]
+        own = [each for each in own if "GNNLAB_SAMPLER" not in each.environ()]
+        # Guard, worker and runner of the agent, the server, the trainer.
+        assert len([each for each in own if "resource_tracker" not in str(each.cmdline())]) == 5
     job.note_ports()
     # Every port of the job, torch's among them, is bound to the address of its machine.
     hosts = {host.removeprefix("::ffff:") for host, _ in job.listening}

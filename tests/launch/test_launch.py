@@ -82,6 +82,7 @@ if role == "server":
 if mode == "reduce":
     import torch, torch.distributed as dist
     dist.init_process_group("gloo")
+    assert dist.is_torchelastic_launched()
     total = torch.tensor([float(number)])
     dist.all_reduce(total)
     print("total", total.item(), "of", dist.get_world_size(), "in", os.getcwd(), sys.argv[2:])
@@ -739,9 +740,9 @@ def test_an_agent_without_a_launcher_ends() -> None:
         reader, writer = os.pipe()
         os.dup2(writer, 1)  # a launcher that is stopped: it does not read, nor does it end
         mine = agent.Agent(reader, reader, os.getpid(), folder, child)
-        threading.Thread(target=mine._send, args=("x" * 200_000,), daemon=True).start()
+        threading.Thread(target=mine._messages.send, args=("x" * 200_000,), daemon=True).start()
         time.sleep(0.2)
-        mine._is_lost = True
+        mine._messages.is_closed = True
         last = threading.Thread(target=mine._send_events, daemon=True)
         last.start()
         last.join(60.0)

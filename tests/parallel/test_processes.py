@@ -17,7 +17,7 @@ from torch.distributed import TCPStore
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.failures import LOST_PEER, describe_exit
+from gnnlab.launch.supervision import LOST_PEER, describe_exit
 from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.processes import _meeting_point
 from gnnlab.parallel.rank import RELEASE, Failure, Lines, send_message

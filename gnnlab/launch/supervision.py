@@ -1,21 +1,22 @@
-"""Find the first failure among processes that depend on each other, and describe it.
+"""Supervise processes that depend on each other: ranks on one machine, or a job on many.
 
 When one process fails, the connections of the others break a moment later, and they fail too. The
-error to report is the first one, the root cause; the others are its consequences. The same rules
-hold for ranks on one machine (:mod:`gnnlab.parallel.supervisor`) and for jobs on many
-(:mod:`gnnlab.launch.job_supervisor`).
+error to report is the first one, the root cause; the others are its consequences. A process may
+also end in order while the others wait for it in a rendezvous; then nothing fails, and nothing ever
+ends. :mod:`gnnlab.parallel.supervisor` and :mod:`gnnlab.launch.job_supervisor` follow these rules.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TypeVar
 
-__all__ = ["LOST_PEER", "QUOTED", "describe_exit", "distance", "first_failure", "not_joined"]
-__all__ += ["report"]
+__all__ = ["LOST_PEER", "QUOTED", "Rendezvous", "describe_exit", "distance", "first_failure"]
+__all__ += ["last_state", "report", "wait"]
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ def distance(text: str) -> int:
 
     Examples
     --------
-    >>> from gnnlab.launch.failures import distance
+    >>> from gnnlab.launch.supervision import distance
     >>> distance("ZeroDivisionError: division by zero")
     0
     >>> distance("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer")
@@ -81,7 +82,7 @@ def describe_exit(status: int) -> str:
 
     Examples
     --------
-    >>> from gnnlab.launch.failures import describe_exit
+    >>> from gnnlab.launch.supervision import describe_exit
     >>> describe_exit(3)
     'ended with status 3'
     >>> describe_exit(-15)
@@ -94,9 +95,37 @@ def describe_exit(status: int) -> str:
     return f"was killed by {name}{hint}"
 
 
-def not_joined(waiting: str) -> str:
-    """Return what is wrong with a process that ended while all others wait in a rendezvous."""
-    return f"without joining torch.distributed.init_process_group(), in which {waiting} waits"
+class Rendezvous:
+    """Detects that all processes that still run wait for a group, which then cannot complete.
+
+    ``patience`` are the seconds for which they must have waited.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self._patience, self._since = patience, math.inf
+
+    def is_stuck(self, running: Set[int], waiting: Set[int]) -> bool:
+        """Whether it is so, given the ranks that run and those that wait."""
+        now = time.monotonic()
+        self._since = min(self._since, now) if running and running <= waiting else math.inf
+        return now - self._since >= self._patience
+
+    @staticmethod
+    def missed(waiting: str) -> str:
+        """Return what is wrong with a process that has ended meanwhile."""
+        return f"without joining torch.distributed.init_process_group(), in which {waiting} waits"
+
+
+def last_state(line: bytes) -> str:
+    """Return the text of a line; of one that progress bars redraw, its last state."""
+    return line.rstrip(b"\r\n").rpartition(b"\r")[2].decode("utf8", "replace")
+
+
+def wait(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds, at most ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def report(what: str, details: str, name: str, output: str, end: str = "") -> str:
