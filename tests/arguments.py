@@ -15,7 +15,6 @@ import torch
 
 import gnnlab as dgl
 import gnnlab.function as fn
-from gnnlab.compat import methods
 from gnnlab.compat.nn.hetero import HeteroEmbedding, HeteroLinear
 from gnnlab.dataloading import MultiLayerFullNeighborSampler
 
@@ -406,11 +405,11 @@ def hetero_embedding(graph, ids):
 
 
 def filter_nodes(graph, nodes, ntype=None):
-    return methods.filter_nodes(graph, lambda batch: batch.data["p"] > 0, nodes, ntype)
+    return graph.filter_nodes(lambda batch: batch.data["p"] > 0, nodes, ntype)
 
 
 def filter_edges(graph, edges, etype=None):
-    return methods.filter_edges(graph, lambda batch: batch.data["p"] > 0, edges, etype)
+    return graph.filter_edges(lambda batch: batch.data["p"] > 0, edges, etype)
 
 
 def pyg_loader(graph, nodes, ntype=None):

@@ -46,6 +46,10 @@ class OneGraph:
         return 1
 
 
+def _column(name: str) -> property:
+    return property(lambda self: self._graph.ndata[name], doc=f"``dataset[0].ndata[{name!r}]``.")
+
+
 class NodeDataset(OneGraph):
     """A graph with labeled nodes and a split, for node classification.
 
@@ -94,6 +98,10 @@ class NodeDataset(OneGraph):
         parts = (raw.train_idx, raw.val_idx, raw.test_idx)
         self.train_idx, self.val_idx, self.test_idx = (torch.from_numpy(ids) for ids in parts)
         set_masks(self._graph.ndata, (self.train_idx, self.val_idx, self.test_idx))
+
+    # DGL's old names, as is ``num_labels``
+    features, labels = _column("feat"), _column("label")
+    train_mask, val_mask, test_mask = map(_column, MASKS)
 
     @property
     def graph(self) -> Graph:

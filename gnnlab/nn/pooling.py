@@ -69,7 +69,7 @@ class WeightAndSum(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab.compat as dgl
+    >>> import torch, gnnlab as dgl
     >>> dgl.nn.WeightAndSum(5)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
     torch.Size([1, 5])
     """

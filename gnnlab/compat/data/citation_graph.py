@@ -1,4 +1,4 @@
-"""``dgl.data.citation_graph``: that of gnnlab, ``CitationGraphDataset``, and old attributes."""
+"""``dgl.data.citation_graph``: that of gnnlab and ``CitationGraphDataset``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from gnnlab.data.citation_graph import *  # noqa: F403
 from gnnlab.data.citation_graph import load_citeseer, load_cora, load_pubmed
-from gnnlab.data.dataset import MASKS, NodeDataset
+from gnnlab.data.dataset import NodeDataset
 from gnnlab.errors import NotFound
 
 _LOADERS = {"cora": load_cora, "citeseer": load_citeseer, "pubmed": load_pubmed}
@@ -17,14 +17,3 @@ def CitationGraphDataset(name: str, *args: Any, **kwargs: Any) -> NodeDataset:
     if name not in _LOADERS:
         raise NotFound(f"name must be one of {', '.join(_LOADERS)}; found {name!r}")
     return _LOADERS[name](*args, **kwargs)
-
-
-def bind() -> None:
-    """Give data sets of one graph the attributes ``features``, ``labels`` and masks."""
-    for old, name in {"features": "feat", "labels": "label", **{m: m for m in MASKS}}.items():
-        doc = f"Old name of ``dataset[0].ndata[{name!r}]``."
-
-        def get(self: NodeDataset, name: str = name) -> Any:
-            return self.graph.ndata[name]
-
-        setattr(NodeDataset, old, property(get, doc=doc))
