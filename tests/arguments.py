@@ -23,7 +23,7 @@ USERS, FOLLOWS = 6, 9
 FOLLOW = ("user", "follows", "user")
 
 COMPAT = """functions geometry ops utils nn.conv.attention nn.conv.edges nn.conv.propagation nn.glob
-    nn.hetero nn.factory nn.utils dataloading.subgraphs sampling.neighbor"""
+    nn.hetero nn.factory nn.utils dataloading.subgraphs sampling"""
 
 
 class Nodes(list[int]):
@@ -176,7 +176,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "compat.nn.glob.Set2Set": {"input_dim": 4, "n_iters": 1, "n_layers": 1},
     "compat.nn.utils.JumpingKnowledge.forward": {"feat_list": lambda w: [rows(X)]},
     "compat.nn.utils.LabelPropagation*": {"norm_type": Name("sym"), "mask": None},
-    "compat.sampling.neighbor.sample_etype_neighbors": {"etype_offset": keep([0, 5, 9])},
+    "compat.sampling.sample_etype_neighbors": {"etype_offset": keep([0, 5, 9])},
     "compat.dataloading.subgraphs.SAINTSampler": {"mode": Name("node")},
     "*rand_bipartite": {
         "utype": "a",

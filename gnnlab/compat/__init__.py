@@ -21,11 +21,14 @@ __version__ = "2.3.0"
 
 # Module → names. Those of gnnlab need no entry.
 _MODULES = {
-    "gnnlab.compat.base": "is_all dgl_warning",
+    "gnnlab.compat.base": "base_initializer=zero_initializer dgl_warning is_all zero_initializer",
     "gnnlab.compat.functions": "bipartite block_to_graph broadcast_edges broadcast_nodes "
     "create_block hetero_from_relations merge rand_bipartite",
     "gnnlab.compat.partition": "metis_partition metis_partition_assignment "
     "partition_graph_with_halo",
+    "gnnlab.compat.methods": "Scheme",
+    "gnnlab.graph.frame": "Frame",
+    "gnnlab.graph.message_passing": "EdgeBatch NodeBatch",
     "gnnlab.sampling": "global_uniform_negative_sampling",
     "gnnlab.transforms": "AddEdge AddMetaPaths BaseTransform DropEdge DropNode FeatMask GCNNorm "
     "GDC HeatKernel KHopGraph LapPE LaplacianPE LineGraph NodeShuffle PPR RandomWalkPE "

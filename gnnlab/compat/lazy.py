@@ -25,6 +25,7 @@ PATHS = {
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view", "homophily"], ""),
+    **dict.fromkeys(["frame", "init", "udf"], ""),
     "label_informativeness": "",
     "transform": "transforms",
     "dataloading.dist_dataloader": "distributed.dist_dataloader",
@@ -53,7 +54,7 @@ _FILES = {
     "dataloading": """
         base cluster_gcn dataloader graphsaint labor_sampler neighbor_sampler shadow spot_target
     """,
-    "sampling": "labor node2vec_randomwalk pinsage randomwalks",
+    "sampling": "labor negative neighbor node2vec_randomwalk pinsage randomwalks",
     "transforms": "functional module",
     "utils": "checks data internal shared_mem",
 }
