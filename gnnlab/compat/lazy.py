@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from gnnlab.compat.accepted import adapted
 from gnnlab.errors import takes_graph
 
 __all__ = ["PATHS", "Face", "attributes", "target"]
@@ -136,7 +137,7 @@ def attributes(
                 raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
             if value is None:
                 value = getattr(importlib.import_module(base), name)  # for the error
-        space[name] = value = takes_graph(value, package)
+        space[name] = value = takes_graph(adapted(value), package)
         return value
 
     def names() -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from gnnlab.compat.accepted import StandIn
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.construct import graph as new_graph
 from gnnlab.graph.convert import from_networkx, from_scipy
@@ -64,26 +65,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
     return method
 
 
-class _AnyGraph(type):
-    """Class of DGLGraph: its instances are all graphs, and its call makes a plain graph."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is not DGLGraph:
-            return super().__call__(*args, **kwargs)
-        made = object.__new__(Graph)
-        DGLGraph.__init__(made, *args, **kwargs)  # type: ignore[arg-type]
-        return made
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return (
-            isinstance(instance, Graph) if cls is DGLGraph else super().__instancecheck__(instance)
-        )
-
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, Graph) if cls is DGLGraph else super().__subclasscheck__(kind)
-
-
-class DGLGraph(Graph, metaclass=_AnyGraph):
+class DGLGraph(Graph, metaclass=StandIn):
     """A graph: ``DGLGraph()``, or ``DGLGraph(data)`` of edges or a graph of networkx or scipy.
 
     Programs may derive classes from it.
@@ -96,6 +78,8 @@ class DGLGraph(Graph, metaclass=_AnyGraph):
     >>> g.num_edges(), isinstance(dgl.rand_graph(3, 4), dgl.DGLGraph)
     (3, True)
     """
+
+    _stands_for = Graph
 
     def __init__(self, data: Any = (), relations: Any = None, *args: Any, **more: Any) -> None:
         if relations is not None:  # as gnnlab makes graphs from a graph

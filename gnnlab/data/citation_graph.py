@@ -26,8 +26,6 @@ _DOC = """Load {name}: papers on {subject}.
     ----------
     raw_dir : str or Path, optional
         Folder that holds the ``.npz`` file, or into which it is downloaded.
-    force_reload : bool
-        Accepted and not needed: the file is read every time.
     verbose : bool
         Whether to show a progress bar.
     reverse_edge : bool
@@ -61,7 +59,6 @@ _DOC = """Load {name}: papers on {subject}.
 def _loader(name: str, subject: str, classes: int, reference: str) -> Callable[..., NodeDataset]:
     def load_graph(
         raw_dir: str | Path | None = None,
-        force_reload: bool = False,
         verbose: bool = True,
         reverse_edge: bool = True,
         transform: Transform | None = None,

@@ -210,7 +210,6 @@ def products_like(
 def RedditDataset(
     self_loop: bool = False,
     raw_dir: str | Path | None = None,
-    force_reload: bool = False,
     verbose: bool = True,
     transform: Transform | None = None,
 ) -> NodeDataset:
@@ -222,8 +221,6 @@ def RedditDataset(
         Whether every node has an edge to itself: a different archive.
     raw_dir : str or Path, optional
         Folder that holds the two files, or into which the archive is downloaded.
-    force_reload : bool
-        Accepted and not needed: the files are read every time.
     verbose : bool
         Whether to show a progress bar.
     transform : callable, optional
