@@ -170,7 +170,7 @@ class DataLoader:
         if unknown:
             raise InvalidInput(
                 f"a loader has no option {describe(sorted(unknown))}; for worker processes there "
-                f"are {describe(_WORKER_OPTIONS)}"
+                f"are {describe(_WORKER_OPTIONS)}. gnnlab.compat drops those of DGL without a use"
             )
         self.graph, self.graph_sampler = graph, graph_sampler
         self._graphs = [graph]
