@@ -111,14 +111,11 @@ def __getattr__(name: str) -> Any:
     raise no_attribute("gnnlab", name)
 
 
-def _in_sampling(name: str) -> Any:
-    """Look up names that DGL's guide has in ``sampling`` and gnnlab has in ``dataloading``."""
-    if name in (
-        *("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"),
-        *("MultiLayerNeighborSampler", "NodeDataLoader"),
-    ):
-        return getattr(importlib.import_module("gnnlab.dataloading"), name)
-    raise no_attribute("gnnlab.sampling", name)
+# DGL's guide has these names in ``sampling``; gnnlab has them in ``dataloading``.
+_IN_SAMPLING = [
+    *("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"),
+    *("MultiLayerNeighborSampler", "NodeDataLoader"),
+]
 
 
 class _Face(ModuleType):
@@ -126,7 +123,7 @@ class _Face(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "sampling":
-            vars(value)["__getattr__"] = _in_sampling
+            value.ELSEWHERE.update(dict.fromkeys(_IN_SAMPLING, "gnnlab.dataloading"))
         if name != "graph" or not isinstance(value, ModuleType):  # gnnlab.graph is the function
             super().__setattr__(name, value)
 

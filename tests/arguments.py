@@ -15,7 +15,6 @@ import torch
 
 import gnnlab as dgl
 import gnnlab.function as fn
-from gnnlab.compat import methods
 from gnnlab.compat.nn.hetero import HeteroEmbedding, HeteroLinear
 from gnnlab.dataloading import MultiLayerFullNeighborSampler
 
@@ -28,7 +27,7 @@ COMPAT = """functions geometry ops utils nn.conv.attention nn.conv.edges nn.conv
     nn.gatedgcnconv nn.graph_transformer nn.hgtconv nn.knowledge_graph nn.pnaconv
     transforms.augment transforms.diffusion transforms.homophily transforms.paths transforms.points
     transforms.position transforms.structure transforms.traversal
-    dataloading.subgraphs sampling.neighbor sampling.node2vec"""
+    dataloading.subgraphs sampling node2vec"""
 
 
 class Nodes(list[int]):
@@ -185,7 +184,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "compat.nn.glob.Set2Set": {"input_dim": 4, "n_iters": 1, "n_layers": 1},
     "compat.nn.utils.JumpingKnowledge.forward": {"feat_list": lambda w: [rows(X)]},
     "compat.nn.utils.LabelPropagation*": {"norm_type": Name("sym"), "mask": None},
-    "compat.sampling.neighbor.sample_etype_neighbors": {"etype_offset": keep([0, 5, 9])},
+    "compat.sampling.sample_etype_neighbors": {"etype_offset": keep([0, 5, 9])},
     "compat.dataloading.subgraphs.SAINTSampler": {"mode": Name("node")},
     "*rand_bipartite": {
         "utype": "a",
@@ -410,11 +409,11 @@ def hetero_embedding(graph, ids):
 
 
 def filter_nodes(graph, nodes, ntype=None):
-    return methods.filter_nodes(graph, lambda batch: batch.data["p"] > 0, nodes, ntype)
+    return graph.filter_nodes(lambda batch: batch.data["p"] > 0, nodes, ntype)
 
 
 def filter_edges(graph, edges, etype=None):
-    return methods.filter_edges(graph, lambda batch: batch.data["p"] > 0, edges, etype)
+    return graph.filter_edges(lambda batch: batch.data["p"] > 0, edges, etype)
 
 
 def pyg_loader(graph, nodes, ntype=None):

@@ -114,37 +114,19 @@ def _names(path: Path) -> list[str]:
 class Doctests:
     """A plugin: what an example in a docstring leaves in temporary folders goes with it.
 
-    And the methods of ``gnnlab.compat``, which its import binds to graphs, are there in its own
-    examples alone. A hook of this file alone would not be called for the modules of gnnlab.
+    A hook of this file alone would not be called for the modules of gnnlab.
     """
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self) -> Generator[None, Any, Any]:
-        try:
-            return (yield)
-        finally:
-            _unbind()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         if not isinstance(item, pytest.DoctestItem):
             return (yield)
-        if item.nodeid.startswith("gnnlab/compat/"):
-            from gnnlab.compat import methods
-
-            methods.bind()
         before = tempfile.tempdir
         with tempfile.TemporaryDirectory(prefix="gnnlab-doctest-") as tempfile.tempdir:
             try:
                 return (yield)
             finally:
                 tempfile.tempdir = before
-                _unbind()
-
-
-def _unbind() -> None:
-    if methods := sys.modules.get("gnnlab.compat.methods"):
-        methods.unbind()
 
 
 class Spreading(LoadFileScheduling):

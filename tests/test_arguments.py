@@ -22,7 +22,6 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.compat import methods
 from gnnlab.dataloading import (
     DataLoader,
     EdgePredictionSampler,
@@ -60,7 +59,6 @@ from tests.test_public_names import public_names
 def functions() -> Iterator[tuple[str, Any]]:
     """Name and value of each public function, class and method."""
     modules = [importlib.import_module(f"gnnlab.compat.{place}") for place in COMPAT.split()]
-    methods.unbind()
     for line in public_names():
         if match := re.fullmatch(r"gnnlab\.([\w.]+)\((.*)\)", line):
             value: Any = dgl
@@ -371,7 +369,6 @@ def one_name_each() -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    methods.unbind()
     return tmp_path_factory.mktemp("parts")
 
 

@@ -26,7 +26,7 @@ from tests.helpers import ROOT
 
 # Underscore names of Python, torch, PyG and pymetis, which some package of gnnlab also defines.
 OF_OTHERS = {"_base", "_exit", "_get", "_key", "_make", "_store", "_version"}
-NOT_YET = {"gnnlab/compat/methods.py", "gnnlab/compat/rows.py"}
+NOT_YET: set[str] = set()
 _ATTRIBUTE_FUNCTIONS = {"getattr", "setattr", "hasattr", "delattr"}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -5,28 +5,31 @@ another name or left out. ``import gnnlab.compat.as_dgl`` makes ``import dgl`` a
 dgl.nn.pytorch.conv`` work; ``python -m gnnlab.as_dgl script.py`` runs a program as it is.
 docs/dgl.md lists what there is and what differs.
 
-Importing it adds the methods that DGL's graphs have and gnnlab's lack. gnnlab itself never imports
-this package.
+Graphs then have the methods that only DGL has (``methods.py``). No class of gnnlab changes, and
+gnnlab itself never imports this package.
 """
 
 from __future__ import annotations
 
 import sys
 
-from gnnlab.compat import lazy, methods
+from gnnlab.compat import lazy
+from gnnlab.compat.methods import DGLGraph
 
 __version__ = "2.3.0"
 """Release of DGL whose names are here; programs compare it. gnnlab's is gnnlab.__version__."""
 
 # Module → names. Those of gnnlab need no entry.
 _MODULES = {
-    "gnnlab.compat.base": "is_all dgl_warning",
+    "gnnlab.compat.base": "base_initializer=zero_initializer dgl_warning is_all zero_initializer",
     "gnnlab.compat.dglfile": "load_graphs",
     "gnnlab.compat.functions": "bipartite block_to_graph broadcast_edges broadcast_nodes "
     "create_block hetero_from_relations merge rand_bipartite",
     "gnnlab.compat.partition": "metis_partition metis_partition_assignment "
     "partition_graph_with_halo",
-    "gnnlab.graph.graph": "DGLHeteroGraph=Graph",
+    "gnnlab.compat.methods": "Scheme",
+    "gnnlab.graph.frame": "Frame",
+    "gnnlab.graph.message_passing": "EdgeBatch NodeBatch",
     "gnnlab.sampling": "global_uniform_negative_sampling",
     "gnnlab.compat.transforms": "AddEdge AddMetaPaths DropEdge DropNode FeatMask GCNNorm "
     "GDC HeatKernel KHopGraph LapPE LaplacianPE LineGraph NodeShuffle PPR RandomWalkPE "
@@ -40,9 +43,9 @@ _MODULES = {
     "random_walk_pe segmented_knn_graph shortest_dist slice_batch svd_pe "
     "topological_nodes_generator",
 }
+DGLHeteroGraph = DGLGraph
 # Functions with the name of a module of DGL.
 _FUNCTIONS = {"batch", "graph", "heterograph", "merge"}
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab", _MODULES)
 sys.modules[__name__].__class__ = lazy.Face
-methods.bind()

@@ -1,8 +1,11 @@
-"""What DGL keeps in ``dgl.base``: reserved names, its error and its warnings."""
+"""``dgl.base``: reserved names, the error and warnings; and ``dgl.init``, which makes rows."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
+
+import torch
 
 from gnnlab.errors import DGLError
 from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE, is_all
@@ -18,6 +21,7 @@ __all__ = [
     "dgl_warning",
     "is_all",
     "is_internal_column",
+    "zero_initializer",
 ]
 
 _RESERVED = {NID, NTYPE}  # EID and ETYPE are the same two texts
@@ -35,3 +39,18 @@ def dgl_warning(message: str, category: type[Warning] = DGLWarning, stacklevel: 
 def is_internal_column(name: str) -> bool:
     """Whether a feature is one that the library sets itself, such as ``"_ID"``."""
     return name in _RESERVED
+
+
+def zero_initializer(
+    shape: tuple[int, ...], dtype: torch.dtype, ctx: Any, id_range: slice | None = None
+) -> torch.Tensor:
+    """Return zeros, for ``g.set_n_initializer(dgl.init.zero_initializer)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab.compat as dgl
+    >>> dgl.init.zero_initializer((2,), torch.float32, "cpu", slice(3, 5))
+    tensor([0., 0.])
+    """
+    return torch.zeros(shape, dtype=dtype, device=ctx)

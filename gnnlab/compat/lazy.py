@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from gnnlab.compat.accepted import adapted
 from gnnlab.errors import takes_graph
 
 __all__ = ["PATHS", "Face", "attributes", "target"]
@@ -26,6 +27,7 @@ PATHS = {
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view", "homophily"], ""),
+    **dict.fromkeys(["frame", "init", "udf"], ""),
     "label_informativeness": "",
     "transform": "transforms",
     "dataloading.dist_dataloader": "distributed.dist_dataloader",
@@ -54,7 +56,7 @@ _FILES = {
     "dataloading": """
         base cluster_gcn dataloader graphsaint labor_sampler neighbor_sampler shadow spot_target
     """,
-    "sampling": "labor node2vec_randomwalk pinsage randomwalks",
+    "sampling": "labor negative neighbor node2vec_randomwalk pinsage randomwalks",
     "transforms": "functional module",
     "utils": "checks data internal shared_mem",
 }
@@ -136,7 +138,7 @@ def attributes(
                 raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
             if value is None:
                 value = getattr(importlib.import_module(base), name)  # for the error
-        space[name] = value = takes_graph(value, package)
+        space[name] = value = takes_graph(adapted(value), package)
         return value
 
     def names() -> list[str]:

@@ -48,7 +48,7 @@ class DataLoader(Loader):
     indices : tensor, numpy array, list, or dict of them by type
         Seed IDs, or a mask.
     graph_sampler : Sampler
-        Makes a mini-batch from a batch of seeds. ``block_sampler`` is its old name.
+        Makes a mini-batch from a batch of seeds.
     device : torch.device, optional
         Device of the mini-batches; by default that of the graph.
     use_ddp : bool or (int, int)
@@ -72,7 +72,7 @@ class DataLoader(Loader):
         Mini-batches that a thread samples ahead if there are no workers; 0 samples in the training
         thread. By default 2 for samplers of this library and 0 for custom samplers, which may not
         be thread-safe; a custom class may declare ``pure = True``, for itself and not for classes
-        derived from it. ``use_prefetch_thread`` is its old name.
+        derived from it.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.
@@ -84,9 +84,6 @@ class DataLoader(Loader):
         ``{"node": {"feat": 500000}, "edge": {"weight": 10000}}``, for each node or edge type that
         has the feature: those of nodes with most out-edges. After a write, rows come from main
         memory until the next iteration. See :meth:`cache_info`.
-    use_alternate_streams, pin_prefetcher, pin_memory
-        Accepted for compatibility with DGL; no effect. Batches for a GPU always go through pinned
-        memory, in a stream of the loader.
     **kwargs
         ``persistent_workers``, ``prefetch_factor``, ``timeout``, ``worker_init_fn``,
         ``multiprocessing_context`` go to :class:`torch.utils.data.DataLoader`.
@@ -130,21 +127,15 @@ class DataLoader(Loader):
         batch_size: int = 1,
         drop_last: bool = False,
         shuffle: bool = False,
-        use_prefetch_thread: bool | None = None,
-        use_alternate_streams: bool | None = None,
-        pin_prefetcher: bool | None = None,
         use_uva: bool = False,
         *,
-        block_sampler: Any = None,
         num_workers: int = 0,
         prefetch: int | None = None,
         seed: int | None = None,
-        pin_memory: bool = False,
         gpu_cache: Mapping[str, Mapping[str, int]] | None = None,
         **kwargs: Any,
     ) -> None:
-        sampler = graph_sampler if graph_sampler is not None else block_sampler
-        check_sampler(sampler, "graph_sampler", "sample(g, indices)")
+        check_sampler(graph_sampler, "graph_sampler", "sample(g, indices)")
         if not hasattr(graph, "idtype"):
             raise InvalidInput(
                 f"the first argument is the graph, the second the seeds; found "
@@ -154,12 +145,11 @@ class DataLoader(Loader):
         if unknown:
             raise InvalidInput(
                 f"a loader has no option {describe(sorted(unknown))}; for worker processes there "
-                f"are {describe(_WORKER_OPTIONS)}"
+                f"are {describe(_WORKER_OPTIONS)}. gnnlab.compat drops those of DGL without a use"
             )
         if prefetch is None:
-            ahead = is_pure(sampler) if use_prefetch_thread is None else use_prefetch_thread
-            prefetch = _PREFETCH if ahead else 0
-        self.graph, self.graph_sampler = graph, sampler
+            prefetch = _PREFETCH if is_pure(graph_sampler) else 0
+        self.graph, self.graph_sampler = graph, graph_sampler
         self.device = graph.device if device is None else accelerators.read_device(device)
         self.num_workers = whole_number(num_workers, "num_workers", 0)
         super().__init__(

@@ -200,8 +200,6 @@ class GlobalUniform(NegativeSampler):
     replace : bool
         Whether a pair may appear more than once in a batch. If not, the pairs of an edge depend on
         those of earlier edges of the batch.
-    redundancy : float, optional
-        Accepted without effect: a pair that is an edge is drawn again.
 
     Examples
     --------
@@ -214,13 +212,7 @@ class GlobalUniform(NegativeSampler):
 
     pure = True
 
-    def __init__(
-        self,
-        k: int,
-        exclude_self_loops: bool = True,
-        replace: bool = False,
-        redundancy: float | None = None,
-    ) -> None:
+    def __init__(self, k: int, exclude_self_loops: bool = True, replace: bool = False) -> None:
         super().__init__(k)
         self.exclude_self_loops = exclude_self_loops
         self.replace = replace

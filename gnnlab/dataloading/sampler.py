@@ -116,7 +116,7 @@ class BlockSampler(Sampler):
         Number of blocks, for samplers with ``sample_frontier``. May be the first positional
         argument.
     return_eids : bool
-        Accepted; ``block.edata[EID]`` always exists.
+        Has no effect: ``block.edata[EID]`` always exists.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats : list of str or dict, optional
         Features that a loader prefetches: of the first block's sources, of the last block's
         destinations, of all edges.
@@ -352,8 +352,6 @@ class NeighborSampler(BlockSampler):
         Draw with replacement.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         See :class:`BlockSampler`.
-    fused, return_eids : bool
-        Accepted for compatibility; sampling is always fused, edge IDs are always available.
 
     Examples
     --------
@@ -383,8 +381,6 @@ class NeighborSampler(BlockSampler):
         prefetch_labels: Any = None,
         prefetch_edge_feats: Any = None,
         output_device: Any = None,
-        fused: bool = True,
-        return_eids: bool = False,
     ) -> None:
         if isinstance(edge_dir, bool):  # the older form: (fanouts, replace, return_eids)
             replace, edge_dir = edge_dir, "in"
@@ -558,11 +554,9 @@ class MultiLayerFullNeighborSampler(NeighborSampler):
     Parameters
     ----------
     num_layers : int
-    return_eids : bool
-        Accepted; edge IDs are always available.
     **kwargs
         As for :class:`NeighborSampler`.
     """
 
-    def __init__(self, num_layers: int, return_eids: bool = False, **kwargs: Any) -> None:
+    def __init__(self, num_layers: int, **kwargs: Any) -> None:
         super().__init__([-1] * whole_number(num_layers, "num_layers", 1), **kwargs)

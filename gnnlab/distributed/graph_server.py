@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from gnnlab.distributed.job import JobSettings
@@ -27,11 +26,9 @@ class DistGraphServer:
     num_servers : int
         Servers of each machine.
     num_clients : int
-        Accepted and ignored: trainers report their number, and the server ends after the last.
+        Not needed: trainers report their number, and the server ends after the last.
     part_config : str
         The JSON file of the partitioned graph.
-    disable_shared_mem, graph_format, use_graphbolt
-        Accepted without effect: the processes of a machine always share its part.
 
     Raises
     ------
@@ -57,9 +54,6 @@ class DistGraphServer:
         num_servers: int,
         num_clients: int,
         part_config: str,
-        disable_shared_mem: bool = False,
-        graph_format: Sequence[str] = ("csc", "coo"),
-        use_graphbolt: bool = False,
     ) -> None:
         said: dict[str, Any] = {
             e.ROLE: "server",

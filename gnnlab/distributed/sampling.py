@@ -47,7 +47,6 @@ def sample_neighbors(
     prob: Any = None,
     exclude_edges: Any = None,
     replace: bool = False,
-    use_graphbolt: bool = False,
     *,
     copy_ndata: bool = True,
     copy_edata: bool = True,
@@ -69,8 +68,8 @@ def sample_neighbors(
         Edges that must not be sampled; homogeneous IDs if ``nodes`` are.
     replace : bool
         Draw with replacement.
-    use_graphbolt, copy_ndata
-        Accepted; nodes of the result have no features. Read those by ID: ``g.ndata[name][ids]``.
+    copy_ndata : bool
+        No effect: nodes of the result have no features. Read those by ID: ``g.ndata[name][ids]``.
     copy_edata : bool
         Whether the result has edge features (fetched on first read).
     output_device : torch.device, optional
@@ -107,8 +106,6 @@ def sample_etype_neighbors(
     edge_dir: str = "in",
     prob: Any = None,
     replace: bool = False,
-    etype_sorted: bool = True,
-    use_graphbolt: bool = False,
 ) -> Graph:
     """Sample ``fanout`` in-edges of each node and edge type; same as :func:`sample_neighbors`.
 
@@ -117,8 +114,6 @@ def sample_etype_neighbors(
     g : DistGraph
     nodes, fanout, edge_dir, prob, replace
         As for :func:`sample_neighbors`.
-    etype_sorted, use_graphbolt
-        Accepted for scripts of DGL.
     """
     return sample_neighbors(g, nodes, fanout, edge_dir, prob, None, replace)
 

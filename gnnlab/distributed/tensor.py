@@ -59,8 +59,6 @@ class DistTensor:
         Keep the rows when the last DistTensor of the name is deleted. Requires a name.
     is_gdata : bool
         Whether the tensor counts among the features of the graph: ``g.ndata[name]``.
-    attach : bool
-        Accepted for scripts of DGL.
 
     Examples
     --------
@@ -89,7 +87,6 @@ class DistTensor:
         part_policy: PartitionPolicy | None = None,
         persistent: bool = False,
         is_gdata: bool = True,
-        attach: bool = True,
     ) -> None:
         shape = _read_shape(shape)
         if not isinstance(dtype, torch.dtype):

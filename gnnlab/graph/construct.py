@@ -23,8 +23,6 @@ def graph(
     num_nodes: int | None = None,
     idtype: torch.dtype | None = None,
     device: Any = None,
-    row_sorted: bool = False,
-    col_sorted: bool = False,
 ) -> Graph:
     """Make a graph with one node type and one edge type.
 
@@ -41,8 +39,6 @@ def graph(
         int64 or int32; by default int32 when the data is, else int64.
     device : torch.device, optional
         Device of the graph; by default that of the data.
-    row_sorted, col_sorted : bool
-        Accepted and ignored: whether edges are sorted is detected.
 
     Returns
     -------

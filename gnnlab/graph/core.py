@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import torch
 
@@ -21,9 +21,15 @@ from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import NodeView, by_side, frame_view, two_sides
 
-__all__ = ["GraphCore", "GraphT", "check_counts"]
+__all__ = ["METHODS", "GraphCore", "GraphT", "check_counts"]
 
 GraphT = TypeVar("GraphT", bound="GraphCore")
+
+METHODS: dict[str, Any] = {}
+"""Name -> function of a graph, or property, that graphs have besides the members of their class.
+
+A package above this one adds its own when it is imported; see ``gnnlab/compat/methods.py``.
+"""
 
 _MOST = {dtype: torch.iinfo(dtype).max for dtype in (torch.int32, torch.int64)}
 
@@ -78,6 +84,17 @@ class GraphCore:
         self.edge_frames = self._frames(num_edges, edge_frames, "edge")
         self._formats: list[str] | None = None
         self._batch: Any = None
+
+    if not TYPE_CHECKING:  # mypy should find what is no attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in METHODS:
+                return METHODS[name].__get__(self, type(self))
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *METHODS})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

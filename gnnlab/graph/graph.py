@@ -12,6 +12,8 @@ this class has as methods.
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from gnnlab.graph import (
     batch,
     compact,
@@ -21,10 +23,12 @@ from gnnlab.graph import (
     neighbor,
     placement,
     queries,
+    slices,
     subgraph,
     transform,
 )
 from gnnlab.graph.core import GraphCore
+from gnnlab.graph.names import EdgeType
 from gnnlab.graph.to_networkx import to_networkx
 from gnnlab.graph.views import EdgeView
 
@@ -64,6 +68,16 @@ class Graph(GraphCore):
     def edges(self) -> EdgeView:
         """``g.edges()`` gives sources and destinations, ``g.edges[etype].data`` the features."""
         return EdgeView(self)
+
+    def __getitem__(self, etype: str | EdgeType | tuple[Any, ...]) -> Self:
+        """Return the part of the graph with one edge type; features are shared with this graph.
+
+        ``g[source type, relation, destination type]``, with ``:`` for any of them, joins all that
+        fit: :func:`gnnlab.graph.slices.slice_of_types`.
+        """
+        if isinstance(etype, tuple) and any(isinstance(part, slice) for part in etype):
+            return slices.slice_of_types(self, etype)
+        return super().__getitem__(etype)  # type: ignore[arg-type]
 
     long = placement.as_int64
     astype = placement.astype

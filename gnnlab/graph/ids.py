@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.core import GraphCore
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.relation import check_ids
 
@@ -24,6 +23,21 @@ __all__ = [
 ]
 
 _DTYPES = (torch.int64, torch.int32)
+
+
+class _HasTypes(Protocol):
+    """What reading IDs by type needs of a graph."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def resolve_ntype(self, ntype: str | None) -> str: ...
+
+    def to_canonical_etype(self, etype: Any) -> Any: ...
+
+    def num_nodes(self, ntype: str) -> int: ...
+
+    def num_edges(self, etype: Any) -> int: ...
 
 
 def read_ids(
@@ -122,21 +136,21 @@ def is_scalar(value: Any) -> bool:
     )
 
 
-def node_dict(graph: GraphCore, nodes: Any) -> dict[str, Any]:
+def node_dict(graph: _HasTypes, nodes: Any) -> dict[str, Any]:
     """Return nodes as {type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(nodes, dict):
         return {graph.resolve_ntype(ntype): ids for ntype, ids in nodes.items()}
     return {graph.resolve_ntype(None): nodes}
 
 
-def edge_dict(graph: GraphCore, edges: Any) -> dict[Any, Any]:
+def edge_dict(graph: _HasTypes, edges: Any) -> dict[Any, Any]:
     """Return edges as {canonical type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(edges, dict):
         return {graph.to_canonical_etype(etype): ids for etype, ids in edges.items()}
     return {graph.to_canonical_etype(None): edges}
 
 
-def read_nodes(graph: GraphCore, nodes: Any) -> dict[str, torch.Tensor]:
+def read_nodes(graph: _HasTypes, nodes: Any) -> dict[str, torch.Tensor]:
     """Return distinct nodes as {type: tensor of IDs}; see :func:`read_ids`."""
     return {
         ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device, distinct=True)
@@ -144,7 +158,7 @@ def read_nodes(graph: GraphCore, nodes: Any) -> dict[str, torch.Tensor]:
     }
 
 
-def read_edges(graph: GraphCore, edges: Any, distinct: bool = False) -> dict[Any, torch.Tensor]:
+def read_edges(graph: _HasTypes, edges: Any, distinct: bool = False) -> dict[Any, torch.Tensor]:
     """Return edges as {canonical type: tensor of IDs}; see :func:`read_ids`."""
     return {
         etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device, distinct=distinct)

@@ -131,7 +131,7 @@ def update_all(
     apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
     etype: str | EdgeType | None = None,
 ) -> None:
-    """Send messages along all edges of a type and reduce them at their destinations.
+    """Send messages along all edges, or those of a type, and reduce them at their destinations.
 
     Parameters
     ----------
@@ -145,6 +145,7 @@ def update_all(
     apply_node_func : callable, optional
         Called once afterwards on all destinations; its result is stored, too.
     etype : str or tuple, optional
+        By default all types; messages of several types that reach a node are reduced together.
 
     Examples
     --------
@@ -156,10 +157,39 @@ def update_all(
     >>> g.ndata["mean"]
     tensor([5., 0., 2.])
     """
-    name = graph.to_canonical_etype(etype)
-    _write(graph.dst_frames[name[2]], _reduced(graph, name, message_func, reduce_func))
-    if apply_node_func is not None:
-        apply_nodes(graph, apply_node_func, ntype=name[2])
+    by_target: dict[str, list[EdgeType]] = {}
+    for name in _etypes(graph, etype):
+        by_target.setdefault(name[2], []).append(name)
+    found = {
+        ntype: _reduced_together(graph, names, message_func, reduce_func)
+        for ntype, names in by_target.items()
+    }
+    for ntype, values in found.items():
+        _write(graph.dst_frames[ntype], values)
+        if apply_node_func is not None:
+            apply_nodes(graph, apply_node_func, ntype=ntype)
+
+
+def _etypes(graph: GraphCore, etype: str | EdgeType | None) -> list[EdgeType]:
+    """Return the edge types that an argument means: without one, all."""
+    if etype is None and len(graph.relations) > 1:
+        return graph.canonical_etypes
+    return [graph.to_canonical_etype(etype)]
+
+
+def _reduced_together(graph: GraphCore, etypes: list[EdgeType], message: Any, reduce: Any) -> Rows:
+    """Reduce the messages of edge types with the same destination type."""
+    is_sum = isinstance(message, Message) and isinstance(reduce, Reduce) and reduce.op == "sum"
+    if len(etypes) == 1 or is_sum:
+        first, *others = (_reduced(graph, etype, message, reduce) for etype in etypes)
+        return {name: sum((rows[name] for rows in others), x) for name, x in first.items()}
+    parts = [_messages(graph, etype, message, None) for etype in etypes]
+    _check_alike(zip(etypes, parts, strict=True), "the message function")
+    messages = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    dst = torch.cat([graph.relations[etype].coo()[1] for etype in etypes])
+    frame = graph.dst_frames[etypes[0][2]]
+    relation = Relation(len(dst), frame.num_rows, (torch.arange(len(dst), device=dst.device), dst))
+    return _reduce(frame, relation, messages, reduce, etypes[0][2])
 
 
 def _call(function: Any, role: str, batch: EdgeBatch | NodeBatch, degree: int = 0) -> Rows:
@@ -190,7 +220,7 @@ def _name(function: Any) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def check_alike(parts: Iterable[tuple[Any, Rows]], who: str) -> None:
+def _check_alike(parts: Iterable[tuple[Any, Rows]], who: str) -> None:
     """Raise unless all parts, which become one, have the same names, row shapes and dtypes."""
     first: tuple[Any, dict[str, Any]] | None = None
     for part, rows in parts:
@@ -247,10 +277,10 @@ def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Ro
             lhs, rhs = _operands(graph, etype, message)
             return {reduce.out: ops.spmm(relation, message.op, reduce.op, lhs, rhs)}
     messages = _messages(graph, etype, message, None)
-    return reduced(graph.dst_frames[etype[2]], relation, messages, reduce, etype[2])
+    return _reduce(graph.dst_frames[etype[2]], relation, messages, reduce, etype[2])
 
 
-def reduced(frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str) -> Rows:
+def _reduce(frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str) -> Rows:
     """Reduce one message per edge at the destinations, whose features are in ``frame``."""
     _check_reduce(reduce)
     if not isinstance(reduce, Reduce):
@@ -325,7 +355,7 @@ def _reduce_by_degree(
     for box, (degree, nodes) in zip(boxes, alike, strict=True):
         batch = NodeBatch(frame, nodes, box, ntype)
         parts.append((f"in-degree {degree}", _call(reduce, "reduce", batch, degree)))
-    check_alike(parts, f"the reduce function {_name(reduce)}")
+    _check_alike(parts, f"the reduce function {_name(reduce)}")
     for name in parts[0][1] if parts else ():
         values = torch.cat([part[name] for _, part in parts])
         results[name] = frame.initial(name, values).index_copy(0, torch.cat(rows), values)
@@ -344,6 +374,8 @@ def apply_edges(
     edges : IDs, optional
         Edges to compute; the others keep their value (where there was none, zero or what
         :meth:`set_e_initializer` says).
+    etype : str or tuple, optional
+        By default all types, unless ``edges`` are given.
 
     Examples
     --------
@@ -356,11 +388,12 @@ def apply_edges(
     tensor([[11.],
             [11.]])
     """
+    if is_all(edges):
+        for name in _etypes(graph, etype):
+            _write(graph.edge_frames[name], _messages(graph, name, func, None))
+        return
     name = graph.to_canonical_etype(etype)
     frame = graph.edge_frames[name]
-    if is_all(edges):
-        _write(frame, _messages(graph, name, func, None))
-        return
     if isinstance(edges, tuple):
         edges = edge_ids(graph, edges[0], edges[1], etype=name)
     eids = read_ids(edges, frame.num_rows, "edge", graph.device, distinct=True)

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.frame import Frame, no_feature_attribute
+from gnnlab.graph.frame import Frame, as_tensor, no_feature_attribute
+from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, describe
 
-__all__ = ["EdgeView", "NodeView", "by_side", "frame_view", "two_sides"]
+__all__ = ["EdgeView", "NodeView", "Rows", "by_side", "frame_view", "two_sides"]
 
 
 class _HasEdges(Protocol):
@@ -20,6 +21,8 @@ class _HasEdges(Protocol):
     edge_frames: dict[EdgeType, Frame]
 
     def all_edges(self, form: str, order: str | None, etype: str | EdgeType | None) -> Any: ...
+
+    def edge_ids(self, u: Any, v: Any) -> Any: ...
 
 
 def frame_view(frames: Mapping[Any, Frame]) -> Frame | TypedFrames:
@@ -98,19 +101,74 @@ class TypedFrames(MutableMapping[str, Any]):
         return self._frames[found[0]]
 
 
+class Rows(MutableMapping[str, torch.Tensor]):
+    """Some rows, ``ids`` (K,), of the features of a type; features that are read have K rows."""
+
+    __slots__ = ("_frame", "_ids")
+
+    def __init__(self, frame: Frame, ids: torch.Tensor) -> None:
+        self._frame, self._ids = frame, ids
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._frame[name][self._ids]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        value = as_tensor(value)
+        frame = self._frame
+        column = frame[name] if name in frame else frame.initial(name, value)
+        frame[name] = column.index_copy(0, self._ids, value.to(column.dtype))
+
+    def __delitem__(self, name: str) -> None:
+        raise NotFound(f"a feature cannot be deleted for some rows: del g.ndata[{name!r}]")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frame)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _rows(frames: Mapping[Any, Any], ids: Any) -> Rows:
+    """Return the rows of some IDs, which may be a slice, in a graph with one type."""
+    if len(frames) != 1:
+        raise NotFound("name the type first: IDs alone are for graphs with one type")
+    (frame,) = frames.values()
+    if not isinstance(frame, Frame):
+        raise InvalidInput("rows on other machines are read by feature: g.ndata[name][ids]")
+    if isinstance(ids, slice):
+        ids = range(*ids.indices(frame.num_rows))
+    return Rows(frame, read_ids(ids, frame.num_rows, frame.what, frame.device).long())
+
+
+def _is_type(key: Any) -> bool:
+    parts = key if isinstance(key, tuple) else (key,)
+    return key is None or all(isinstance(part, str) for part in parts)
+
+
 class Space:
     """What ``g.nodes[ntype]`` and ``g.edges[etype]`` return; ``.data`` holds the features."""
 
     __slots__ = ("data",)
 
-    def __init__(self, data: Frame) -> None:
+    def __init__(self, data: Frame | Rows) -> None:
         self.data = data
 
 
 class NodeView:
-    """``g.nodes``: call it for IDs, index it by node type for features.
+    """``g.nodes``: call it for IDs, index it by node type, or by IDs, for features.
 
     In a block or a bipartite graph ``SRC/…`` and ``DST/…`` are types, too.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0, 1], [1, 2]))
+    >>> g.nodes[[0, 2]].data["h"] = torch.tensor([5.0, 6.0])
+    >>> g.ndata["h"], g.nodes[1:].data["h"]
+    (tensor([5., 0., 6.]), tensor([0., 6.]))
     """
 
     __slots__ = ("_device", "_frames", "_idtype", "_sides")
@@ -126,17 +184,23 @@ class NodeView:
 
     def __call__(self, ntype: str | None = None) -> torch.Tensor:
         """Return the node IDs 0 … N−1 of a type, shape (N,)."""
-        return torch.arange(self[ntype].data.num_rows, dtype=self._idtype, device=self._device)
+        return torch.arange(self._frame(ntype).num_rows, dtype=self._idtype, device=self._device)
 
-    def __getitem__(self, ntype: str | None) -> Space:
+    def __getitem__(self, key: Any) -> Space:
+        return Space(self._frame(key) if _is_type(key) else _rows(self._frames, key))
+
+    def _frame(self, ntype: str | None) -> Frame:
         known = self._frames
         if isinstance(ntype, str) and ntype not in known and ntype in (sides := self._sides()):
-            return Space(sides[ntype])
-        return Space(known[complete_ntype(ntype, known, "this side of the graph")])
+            return sides[ntype]
+        return known[complete_ntype(ntype, known, "this side of the graph")]
 
 
 class EdgeView:
-    """``g.edges``: call it for the ends of the edges, index it by edge type for features."""
+    """``g.edges``: call it for the ends of the edges, index it for features.
+
+    The index is an edge type, or in a graph with one type IDs or (sources, destinations).
+    """
 
     __slots__ = ("_graph",)
 
@@ -149,6 +213,15 @@ class EdgeView:
         """Return sources, destinations and edge IDs; see :func:`gnnlab.graph.queries.all_edges`."""
         return self._graph.all_edges(form, order, etype)
 
-    def __getitem__(self, etype: str | EdgeType) -> Space:
+    def __getitem__(self, key: Any) -> Space:
         frames = self._graph.edge_frames
-        return Space(frames[complete_etype(etype, frames)])
+        if _is_type(key):
+            return Space(frames[complete_etype(key, frames)])
+        if isinstance(key, tuple):
+            if len(key) != 2:
+                raise InvalidInput(
+                    "g.edges[…] takes an edge type, IDs, or sources and destinations; found a "
+                    f"tuple of {len(key)}"
+                )
+            key = self._graph.edge_ids(*key)
+        return Space(_rows(frames, key))

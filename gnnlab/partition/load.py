@@ -24,7 +24,7 @@ Path = str | os.PathLike[str]
 
 
 def load_partition(
-    part_config: Path, part_id: int, load_feats: bool = True, use_graphbolt: bool = False
+    part_config: Path, part_id: int, load_feats: bool = True
 ) -> tuple[Graph, Features, Features, GraphPartitionBook, str, list[str], list[EdgeType]]:
     """Open one part of a partitioned graph.
 
@@ -35,8 +35,6 @@ def load_partition(
     part_id : int
     load_feats : bool
         Whether to open the features; else both dictionaries are empty.
-    use_graphbolt : bool
-        Accepted for scripts of DGL; has no effect.
 
     Returns
     -------

@@ -49,11 +49,6 @@ def partition_graph(
     return_mapping: bool = False,
     num_trainers_per_machine: int = 1,
     objtype: str = "cut",
-    graph_formats: Any = None,
-    use_graphbolt: bool = False,
-    store_eids: bool = True,
-    store_inner_node: bool = False,
-    store_inner_edge: bool = False,
     **unknown: Any,
 ) -> Any:
     """Cut a graph into parts and write them to files.
@@ -92,8 +87,6 @@ def partition_graph(
         With more than one, parts are divided among trainers and nodes get a feature "trainer_id".
     objtype : str
         What METIS minimizes: "cut" (edges between parts) or "vol" (halo nodes).
-    graph_formats, use_graphbolt, store_eids, store_inner_node, store_inner_edge
-        Accepted for scripts of DGL; parts are always stored by destination.
     **unknown
         Ignored; a warning names them.
 

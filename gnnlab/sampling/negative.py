@@ -28,7 +28,6 @@ def global_uniform_negative_sampling(
     exclude_self_loops: bool = True,
     replace: bool = False,
     etype: Any = None,
-    redundancy: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sample pairs of nodes without an edge, uniformly.
 
@@ -42,8 +41,6 @@ def global_uniform_negative_sampling(
         Whether a pair may be sampled more than once.
     etype : str or tuple, optional
         Needed where there are several edge types.
-    redundancy : float, optional
-        Accepted for DGL's signature and ignored: rejected pairs are drawn again instead.
 
     Returns
     -------

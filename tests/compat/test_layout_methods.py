@@ -9,7 +9,6 @@ import torch
 import gnnlab
 import gnnlab.compat as dgl
 import gnnlab.compat.backend as F
-from gnnlab.compat import methods
 from gnnlab.errors import InvalidInput, NotFound
 
 fn = gnnlab.function
@@ -216,6 +215,23 @@ def test_a_graph_made_by_its_class() -> None:
         dgl.DGLGraph([(0, 1)], num_node=4)
 
 
+def test_classes_derived_from_the_class_of_graphs() -> None:
+    class Ring(dgl.DGLGraph):
+        def __init__(self, size: int) -> None:
+            super().__init__([(u, (u + 1) % size) for u in range(size)])
+
+        def filter_nodes(self, *args):
+            return super().filter_nodes(*args).tolist()
+
+    ring, plain = Ring(3), dgl.DGLGraph([(0, 1)])
+    assert type(plain) is gnnlab.Graph and isinstance(ring, Ring) and not isinstance(plain, Ring)
+    assert issubclass(Ring, dgl.DGLGraph) and issubclass(gnnlab.Block, dgl.DGLGraph)
+    assert not isinstance(3, dgl.DGLGraph) and not issubclass(gnnlab.Block, Ring)
+    assert pairs(ring) == [(0, 1), (1, 2), (2, 0)] and type(ring.clone()) is Ring
+    assert ring.filter_nodes(lambda nodes: nodes.nodes() > 0) == [1, 2]
+    assert pairs(ring.line_graph()) == [(0, 1), (1, 2), (2, 0)]
+
+
 def test_features_that_some_types_lack() -> None:
     g = dgl.heterograph({("u", "r", "v"): ([0, 1], [0, 1])})
     g.nodes["u"].data["h"], g.nodes["u"].data["mask"] = torch.ones(2, 3), torch.ones(2).bool()
@@ -254,15 +270,3 @@ def test_backend() -> None:
         F.backward(F.reduce_sum(y * y))
     assert F.array_equal(F.grad(y), 2 * x)
     assert F.stack([x, x], 0).shape == (2, 2, 2)
-
-
-def test_methods_can_be_taken_away_again() -> None:
-    g = typed()
-    methods.unbind()
-    try:
-        assert not hasattr(g, "filter_nodes") and not hasattr(g, "prop_nodes")
-        with pytest.raises(InvalidInput, match="which edge type"):
-            g.update_all(fn.copy_u("h", "m"), fn.sum("m", "out"))
-    finally:
-        methods.bind()
-    assert g.filter_nodes(lambda nodes: nodes.data["h"][:, 0] > 9, ntype="a").tolist() == []

@@ -446,7 +446,7 @@ def test_old_names_are_there() -> None:
     )
 
     assert issubclass(loading.DistNodeDataLoader, core.distributed.DistNodeDataLoader)
-    assert loading.NodeDataLoader is core.dataloading.NodeDataLoader
+    assert issubclass(core.dataloading.NodeDataLoader, loading.NodeDataLoader)
     assert EdgeCollator is loading.EdgeCollator and DistDataLoader is loading.DistDataLoader
     with pytest.warns(UserWarning, match="have no effect"):
         assert _remove_kwargs_dist({"num_workers": 2, "batch_size": 3}) == {"batch_size": 3}

@@ -120,8 +120,12 @@ def test_update_all_of_a_type() -> None:
     part = g["made by"]
     part.update_all(fn.copy_u("x", "m"), fn.mean("m", "back"))
     assert g.nodes["user"].data["back"].tolist() == [0, 0, 0]
+    g.update_all(fn.copy_u("x", "m"), fn.sum("m", "all"))  # of all types
+    assert g.nodes["user"].data["all"].tolist() == [0, 1, 0]
+    assert g.nodes["game"].data["all"].tolist() == [0, 0, 1, 0]
+    empty = dgl.heterograph({}, {"user": 2})
     with pytest.raises(dgl.DGLError, match="which edge type"):
-        g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"))
+        empty.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"))
 
 
 def test_update_all_on_blocks_and_bipartite_graphs() -> None:

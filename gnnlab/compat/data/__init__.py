@@ -1,7 +1,6 @@
 """``dgl.data``: the data sets of gnnlab, and the base classes and data sets that only DGL has."""
 
 from gnnlab.compat import lazy
-from gnnlab.compat.data import citation_graph
 
 # Module → names. Those of gnnlab.data need no entry.
 _MODULES = {
@@ -32,4 +31,3 @@ _MODULES = {
 }
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.data", _MODULES)
-citation_graph.bind()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gnnlab.data.dataset import MASKS, NodeDataset, Transform, load
+from gnnlab.data.dataset import NodeDataset, Transform, load
 from gnnlab.errors import NotFound
 
 _DOC = """Load {name}: papers on {subject}.
@@ -101,14 +101,3 @@ def CitationGraphDataset(name: str, *args: Any, **kwargs: Any) -> NodeDataset:
     if name not in _LOADERS:
         raise NotFound(f"name must be one of {', '.join(_LOADERS)}; found {name!r}")
     return _LOADERS[name](*args, **kwargs)
-
-
-def bind() -> None:
-    """Give data sets of one graph the attributes ``features``, ``labels`` and masks."""
-    for old, name in {"features": "feat", "labels": "label", **{m: m for m in MASKS}}.items():
-        doc = f"Old name of ``dataset[0].ndata[{name!r}]``."
-
-        def get(self: NodeDataset, name: str = name) -> Any:
-            return self.graph.ndata[name]
-
-        setattr(NodeDataset, old, property(get, doc=doc))

@@ -61,8 +61,6 @@ class GINDataset(Dataset[Any]):
         Use the in-degree of a node as its label, instead of its tag.
     raw_dir : str or Path, optional
         Folder that holds ``dataset/NAME/NAME.txt``, or into which the archive is downloaded.
-    force_reload : bool
-        Accepted and not needed: the file is read every time.
     verbose : bool
         Whether to show a progress bar.
     transform : callable, optional
@@ -113,7 +111,6 @@ class GINDataset(Dataset[Any]):
         self_loop: bool,
         degree_as_nlabel: bool = False,
         raw_dir: str | Path | None = None,
-        force_reload: bool = False,
         verbose: bool = False,
         transform: Transform | None = None,
     ) -> None:

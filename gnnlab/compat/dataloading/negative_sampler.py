@@ -58,6 +58,15 @@ class Uniform(_Generated, core.Uniform):  # type: ignore[misc]
 class GlobalUniform(_Generated, core.GlobalUniform):  # type: ignore[misc]
     """:class:`gnnlab.dataloading.negative_sampler.GlobalUniform`, to derive from."""
 
+    def __init__(
+        self,
+        k: int,
+        exclude_self_loops: bool = True,
+        replace: bool = False,
+        redundancy: float | None = None,  # a pair that is an edge is drawn again
+    ) -> None:
+        super().__init__(k, exclude_self_loops, replace)
+
 
 PerSourceUniform = Uniform
 

@@ -1,4 +1,4 @@
-"""Sampling of in-edges that only DGL has: by edge types of a homogeneous graph, by weight."""
+"""``dgl.sampling``: by edge types of a homogeneous graph, by weight; and what gnnlab has."""
 
 from __future__ import annotations
 
@@ -153,4 +153,6 @@ def _frontier(
     return found if device is None else found.to(device)
 
 
-__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.graph.neighbor")
+__getattr__, __dir__ = lazy.attributes(
+    __name__, "gnnlab.sampling", {"gnnlab.compat.node2vec": "node2vec_random_walk pack_traces"}
+)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame
-from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation
 
 __all__ = ["slice_of_types"]
 
 
-def slice_of_types(
-    graph: Graph, key: tuple[Any, ...], getitem: Callable[[Graph, Any], Graph]
-) -> Graph:
+def slice_of_types(graph: GraphT, key: tuple[Any, ...]) -> GraphT:
     """Return the graph of one edge type that holds the edges of all types that fit.
 
-    ``key`` is source type, relation and destination type, of which ``:`` stands for any;
-    ``getitem`` is ``g[etype]``, which is the result if one type fits. Otherwise types are named
-    ``"a+b"``, and nodes and edges have their old IDs and type IDs in ``dgl.NID``, ``dgl.EID``,
-    ``dgl.NTYPE``, ``dgl.ETYPE``. Features that all types have are kept.
+    ``key`` is source type, relation and destination type, of which ``:`` stands for any. If one
+    type fits, the result is ``graph[etype]``. Otherwise types are named ``"a+b"``, and nodes and
+    edges have their old IDs and type IDs in ``dgl.NID``, ``dgl.EID``, ``dgl.NTYPE``, ``dgl.ETYPE``.
+    Features that all types have are kept.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.heterograph({("a", "r", "b"): [(0, 0), (1, 0)], ("a", "s", "c"): [(1, 1)]})
+    >>> part = g["a", :, :]
+    >>> part.canonical_etypes, part.edges()
+    ([('a', 'r+s', 'b+c')], (tensor([0, 1, 1]), tensor([0, 0, 2])))
     """
     if len(key) != 3 or any(part != slice(None) for part in key if isinstance(part, slice)):
         raise InvalidInput(
@@ -39,7 +45,7 @@ def slice_of_types(
     if not fitting:
         raise NotFound(f"no edge type fits {key!r}; the graph has {describe(graph.relations)}")
     if len(fitting) == 1:
-        return getitem(graph, fitting[0])
+        return graph[fitting[0]]
     sources, names, targets = (sorted(set(part)) for part in zip(*fitting, strict=True))
     is_same = bool(set(sources) & set(targets))
     if is_same:
@@ -73,15 +79,12 @@ def slice_of_types(
     return graph.derive({together: relation}, sizes, frames, {together: edges})
 
 
-def _offsets(graph: Graph, ntypes: list[str]) -> dict[str, int]:
-    found, total = {}, 0
-    for ntype in ntypes:
-        found[ntype] = total
-        total += graph.num_nodes(ntype)
-    return found
+def _offsets(graph: GraphCore, ntypes: list[str]) -> dict[str, int]:
+    counts = map(graph.num_nodes, ntypes)
+    return dict(zip(ntypes, accumulate(counts, initial=0), strict=False))
 
 
-def _stack(graph: Graph, frames: list[Frame], ids: list[int], names: tuple[str, str]) -> Frame:
+def _stack(graph: GraphCore, frames: list[Frame], ids: list[int], names: tuple[str, str]) -> Frame:
     counts = [frame.num_rows for frame in frames]
     stacked = Frame(sum(counts), None, graph.device, frames[0].what)
     for name in frames[0]:
