@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput
@@ -12,10 +11,8 @@ from gnnlab.nn.utils import (
     check_arguments,
     check_dtype,
     check_in_edges,
-    check_rows,
     check_size,
     check_values,
-    per_row,
 )
 
 if TYPE_CHECKING:
@@ -26,9 +23,7 @@ __all__ = [
     "ZeroInDegree",
     "check_count",
     "check_edge_rows",
-    "check_whole",
     "glorot",
-    "inverse_sqrt_degrees",
 ]
 
 
@@ -73,33 +68,9 @@ def check_edge_rows(
     check_values(rows, graph, "edge features")
 
 
-def check_whole(
-    graph: Graph, feat: Tensor, size: int | None = None, weight: Tensor | None = None
-) -> None:
-    """Raise InvalidInput unless rows fit the nodes of a whole graph and the layer's weights."""
-    relation = check_arguments(graph, feat)
-    if isinstance(feat, tuple):
-        raise InvalidInput("this layer has one tensor of features, of all nodes; found a pair")
-    if graph.is_block or relation.num_src != relation.num_dst:
-        raise InvalidInput(
-            f"found a graph of {relation.num_src} source and {relation.num_dst} destination nodes; "
-            "this layer propagates several steps and needs a whole graph, of one node type"
-        )
-    check_rows(feat, graph, "source")
-    if size is not None:
-        check_size(feat, size, "source")
-    if weight is not None:
-        check_dtype(feat, weight.dtype, "source")
-
-
 def glorot(*linears: nn.Linear) -> None:
     """Initialize weights (Glorot normal, for ReLU), and the biases, if any, to zero."""
     for linear in linears:
         nn.init.xavier_normal_(linear.weight, nn.init.calculate_gain("relu"))
         if linear.bias is not None:
             nn.init.zeros_(linear.bias)
-
-
-def inverse_sqrt_degrees(degrees: Tensor, rows: Tensor) -> Tensor:
-    """Return 1/√degree (degree at least 1) as a factor of ``rows``."""
-    return per_row(torch.rsqrt(degrees.clamp(min=1).to(rows.dtype)), rows)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.compat.nn.checks import check_whole
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.readout import segment_softmax
-from gnnlab.nn.base import check_count, check_whole
+from gnnlab.nn.base import check_count
 from gnnlab.nn.pooling import AvgPooling, SumPooling
 from gnnlab.nn.utils import run_lstm
 from gnnlab.ops.spmm import check_number

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.compat.nn.checks import check_whole
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.base import check_edge_rows, check_whole
+from gnnlab.nn.base import check_edge_rows
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gnnlab.compat.nn.checks import inverse_sqrt_degrees
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
-from gnnlab.nn.base import check_count, inverse_sqrt_degrees
+from gnnlab.nn.base import check_count
 from gnnlab.nn.linear import INTEGERS, WeightBasis
 from gnnlab.nn.utils import aggregate, per_row, run_lstm
 from gnnlab.ops.checks import check_choice

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.compat.nn.checks import check_whole
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.base import ZeroInDegree, check_edge_rows, check_whole, glorot
+from gnnlab.nn.base import ZeroInDegree, check_edge_rows, glorot
 from gnnlab.nn.linear import check_types
 from gnnlab.nn.utils import (
     Activation,

@@ -17,13 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.compat.nn.checks import check_whole, inverse_sqrt_degrees
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.base import (
-    ZeroInDegree,
-    check_edge_rows,
-    check_whole,
-    inverse_sqrt_degrees,
-)
+from gnnlab.nn.base import ZeroInDegree, check_edge_rows
 from gnnlab.nn.utils import Activation, aggregate
 from gnnlab.ops.checks import check_choice
 from gnnlab.ops.spmm import check_number
