@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--edge-attr-dtype", help="keep attributes of edges, for example as float32 (dropped)")
     add("--removed-edges", help="file of the edges that ParMETIS did not take (none)")
     given = vars(parser.parse_args(argv))
-    part_config = given.pop("part_config")
+    part_config, _ = given.pop("part_config"), given.pop("workspace")
     missing = [f"--{name.replace('_', '-')}" for name in _PARMETIS if given[name] is None]
     if part_config is None and missing:
         parser.error(f"give --part-config, or for ParMETIS {', '.join(missing)} as well")

@@ -38,7 +38,7 @@ class LaborSampler(NeighborSampler):
     layer_dependency : bool
         Use the same random numbers in all layers, so that they share more nodes.
     batch_dependency : 1
-        Accepted for DGL's signature: batches are independent.
+        Batches are independent: other values raise InvalidInput.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         See :class:`BlockSampler`.
 

@@ -50,7 +50,6 @@ def convert_partition(
     num_parts: int,
     num_node_weights: int,
     output: StrPath,
-    workspace: StrPath | None = None,
     node_attr_dtype: Any = None,
     edge_attr_dtype: Any = None,
     removed_edges: StrPath | None = None,
@@ -68,8 +67,6 @@ def convert_partition(
     num_parts, num_node_weights : int
     output : path
         Folder for the partitioned graph.
-    workspace : path, optional
-        Accepted; no temporary files are needed.
     node_attr_dtype, edge_attr_dtype : str or dtype, optional
         Of the feature "feat" that attributes become; by default they are left out.
     removed_edges : path, optional

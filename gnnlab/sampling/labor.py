@@ -92,7 +92,7 @@ def sample_labors(
         Calls with the same number prefer the same sources. By default the next key of
         :func:`gnnlab.seed`.
     seed2_contribution : 0
-        Accepted for DGL's signature.
+        DGL's mixture of two seeds; other values raise InvalidInput.
 
     Returns
     -------
