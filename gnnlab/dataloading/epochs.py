@@ -7,7 +7,7 @@ executor makes them, each from its task: (key of the epoch, number of the batch,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,10 @@ class Loader:
         tasks = [(key, number, some) for number, some in seeds][first:]
         batches = executors.choose(self.executor()).run(self.recipe(tasks), tasks)
         return trace.steps(self._position.count(batches, len(tasks)), first)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out epochs that have begun: another process has no use for them."""
+        return {name: x for name, x in vars(self).items() if not isinstance(x, Generator)}
 
     def _rank(self) -> tuple[int, int]:
         """Return (rank, number of ranks)."""

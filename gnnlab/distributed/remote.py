@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
-from gnnlab.distributed.protocol import BadReply, check_reply, kind_of, num_rows
-from gnnlab.distributed.router import Router, bad_reply
+from gnnlab.distributed.router import Router
 from gnnlab.distributed.sockets import Pool
-from gnnlab.distributed.transport import nothing
 from gnnlab.errors import GNNLabError
 from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition.files import read_config
@@ -44,7 +40,7 @@ class Remote(Router):
         part = open_part(config, job.machine, verify=False)
         self.graph_name = config.graph_name
         self.memory, self.pool = Memory(job.id, job.machine, job.timeout), Pool(job)
-        super().__init__(job, SharedStore(part, self.memory))
+        super().__init__(job, SharedStore(part, self.memory), self.pool.carry)
         try:
             self._greet()
         except BaseException:
@@ -67,38 +63,6 @@ class Remote(Router):
                     f"{theirs[2][:8]}…, expected {mine[2][:8]}…). Stop old servers, "
                     "and copy the partition to all machines again"
                 )
-
-    def request(
-        self,
-        targets: Sequence[tuple[int, Any]],
-        meanwhile: Callable[[], None] = nothing,
-        timeout: float | None = None,
-    ) -> list[Any]:
-        """Send messages through the connections; see :meth:`Router.request`."""
-        timeout = self.job.timeout if timeout is None else timeout
-        answers = self.pool.carry(targets, meanwhile, timeout)
-        for (server, message), (reply, bytes_out, bytes_in) in zip(targets, answers, strict=True):
-            if not isinstance(reply, Exception):
-                self._check(server, message, reply)
-            kind = kind_of(message, self.store.is_gdata)
-            self.count(server, kind, num_rows(message), bytes_out, bytes_in)
-        for reply, *_ in answers:
-            if isinstance(reply, Exception):
-                raise reply
-        return [reply for reply, *_ in answers]
-
-    def _check(self, server: int, message: Any, reply: Any) -> None:
-        if getattr(message, "name", None) not in self.store.tensors:
-            self.store.refresh()
-        try:
-            try:
-                check_reply(self.store, message, reply)
-            except BadReply:
-                self.store.refresh()  # the tensor may have been deleted and created again
-                check_reply(self.store, message, reply)
-        except BadReply as error:
-            what = type(message).__name__
-            raise BadReply(bad_reply(self.job, server, what, error)) from None
 
     def close(self) -> None:
         """Leave the job: notify the servers, and close all connections."""

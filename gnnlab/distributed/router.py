@@ -19,7 +19,7 @@ from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import SharedStore
-from gnnlab.distributed.protocol import EXCHANGES, To
+from gnnlab.distributed.protocol import EXCHANGES, BadReply, To, check_reply, kind_of, num_rows
 from gnnlab.distributed.traffic import Count, Traffic
 from gnnlab.distributed.transport import nothing
 from gnnlab.errors import GNNLabError, InvalidInput
@@ -31,17 +31,22 @@ __all__ = ["Router", "bad_reply", "owned_rows"]
 
 
 class Router:
-    """A transport to the servers of a job; a subclass defines :meth:`request`.
+    """A transport to the servers of a job.
 
     Parameters
     ----------
     job : JobSettings
     store : SharedStore
         The rows of this machine.
+    send : callable, optional
+        Sends messages to servers, see :meth:`Pool.carry`; None where a subclass has its own
+        :meth:`request`.
     """
 
-    def __init__(self, job: JobSettings, store: SharedStore) -> None:
-        self.job, self.store = job, store
+    def __init__(
+        self, job: JobSettings, store: SharedStore, send: Callable[..., Any] | None = None
+    ) -> None:
+        self.job, self.store, self._send = job, store, send
         self.num_parts, self.local_part = job.num_machines, job.machine
         self._turn = itertools.count(job.rank)
         self._num_meetings = 0
@@ -72,7 +77,18 @@ class Router:
         GNNLabError
             A server refused a message, sent an invalid reply, or did not answer in time.
         """
-        raise NotImplementedError
+        timeout = self.job.timeout if timeout is None else timeout
+        assert self._send is not None
+        answers = self._send(targets, meanwhile, timeout)
+        for (server, message), (reply, bytes_out, bytes_in) in zip(targets, answers, strict=True):
+            if not isinstance(reply, Exception):
+                self._check(server, message, reply)
+            kind = kind_of(message, self.store.is_gdata)
+            self.count(server, kind, num_rows(message), bytes_out, bytes_in)
+        for reply, *_ in answers:
+            if isinstance(reply, Exception):
+                raise reply
+        return [reply for reply, *_ in answers]
 
     def count(self, server: int, kind: str, rows: int, bytes_out: int, bytes_in: int) -> None:
         """Count a message to a server, and its reply."""
@@ -80,6 +96,19 @@ class Router:
             counts = self._counts[server, kind]
             for i, value in enumerate((1, rows, bytes_out, bytes_in)):
                 counts[i] += value
+
+    def _check(self, server: int, message: Any, reply: Any) -> None:
+        if getattr(message, "name", None) not in self.store.tensors:
+            self.store.refresh()
+        try:
+            try:
+                check_reply(self.store, message, reply)
+            except BadReply:
+                self.store.refresh()  # the tensor may have been deleted and created again
+                check_reply(self.store, message, reply)
+        except BadReply as error:
+            what = type(message).__name__
+            raise BadReply(bad_reply(self.job, server, what, error)) from None
 
     @property
     def traffic(self) -> Traffic:
