@@ -79,8 +79,8 @@ from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistGraph, initialize
 from gnnlab.distributed.traffic import KINDS, Traffic
 from gnnlab.helpers import dist_graph_simulator as small, source
-from gnnlab.simulate import Network, simulate
 from gnnlab.launch import launch
+from gnnlab.simulate import Network, simulate
 
 BLUE, ORANGE = "#3b6fb6", "#e07b39"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
@@ -346,7 +346,6 @@ import torch, torch.distributed as dist, torch.nn.functional as F
 from torch.nn.parallel import DistributedDataParallel
 import gnnlab as dgl, gnnlab.nn as dglnn
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, node_split
-from gnnlab.distributed.context import current
 
 class SAGE(torch.nn.Module):
     def __init__(self, inputs, outputs):
@@ -377,7 +376,7 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
     seconds.append(time.time() - began)
-found = {"seconds": seconds, "traffic": current().remote.traffic.to_list()}
+found = {"seconds": seconds, "traffic": g.traffic.to_list()}
 with open(f"{sys.argv[1]}-{g.rank()}.json", "w") as file:
     json.dump(found, file)
 """

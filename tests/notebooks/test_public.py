@@ -30,3 +30,10 @@ def test_names_are_public(path: Path) -> None:
 def test_lesson_09_draws_the_deadline_of_the_launcher() -> None:
     lesson = (ROOT / "notebooks/src/09_launching.py").read_text("utf8")
     assert f"\nBEAT, SILENCE = {BEAT:g}, {SILENCE:g}  # seconds\n" in lesson
+
+
+def test_lesson_09_draws_processes_that_there_are() -> None:
+    """It knows the agents and watchdogs of a job by their command lines."""
+    lesson = (ROOT / "notebooks/src/09_launching.py").read_text("utf8")
+    assert '"launch.agent": "agent"' in lesson and find_spec("gnnlab.launch.agent")
+    assert '"watchdog.py": "watchdog"' in lesson and find_spec("gnnlab.launch.watchdog")
