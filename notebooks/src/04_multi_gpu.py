@@ -982,7 +982,7 @@ def fork_after_cuda(rank, world_size):
     mp.set_start_method("fork", force=True)
     try:
         mp.Process(target=add).start()
-    except dgl.fork.ForkError as error:
+    except dgl.helpers.fork.ForkError as error:
         return str(error)
 
 

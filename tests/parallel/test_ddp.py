@@ -129,7 +129,7 @@ def test_ranks_train_the_model_of_one_process() -> None:
         g = dgl.rand_graph(300, 3000)
         g.ndata["x"], g.ndata["y"] = torch.randn(300, 8), torch.randint(3, (300,))
         seeds, evaluated = torch.randperm(300)[:240], torch.arange(0, 300, 7)
-        dgl.fork.prepare_mp(g)
+        dgl.helpers.prepare_mp(g)
 
         class SAGE(torch.nn.Module):
             def __init__(self):
