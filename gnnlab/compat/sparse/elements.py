@@ -129,7 +129,8 @@ class Elements:
     def __repr__(self) -> str:
         lines = {"indices": self.indices(), "values": self.val}
         parts = [_aligned(f"{name}=", value) for name, value in lines.items()]
-        parts.append(f"shape={self.shape}, nnz={self.nnz}")
+        size = "" if self.val.dim() == 1 else f", val_size={tuple(self.val.shape[1:])}"
+        parts.append(f"shape={self.shape}, nnz={self.nnz}{size}")
         return f"SparseMatrix({(',' + chr(10) + ' ' * 13).join(parts)})"
 
     # ---------------------------------------------------------- other forms of the matrix

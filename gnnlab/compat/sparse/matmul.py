@@ -63,6 +63,10 @@ def spspmm(A: M, B: M) -> M:
         common = min(len(A.val), len(B.val))
         rest = torch.zeros(min(shape) - common, dtype=A.dtype, device=A.device)
         return A.with_diag(torch.cat([A.val[:common] * B.val[:common], rest]), shape)
+    if A.is_diag() and A.shape[0] == A.shape[1]:
+        return B.with_val(A.val[B.row] * B.val)
+    if B.is_diag() and B.shape[0] == B.shape[1]:
+        return A.with_val(A.val * B.val[A.col])
     # Each element (i, k) of A meets all elements (k, j) of B.
     indptr, col, values = B.csr()
     counts = torch.diff(indptr)[A.col]

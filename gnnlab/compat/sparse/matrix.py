@@ -13,7 +13,16 @@ from typing import Any
 import torch
 
 from gnnlab.compat.sparse.elements import Elements, checked_values
-from gnnlab.compat.sparse.elementwise import inv, mul, neg, sp_add, sp_div, sp_power, sp_sub
+from gnnlab.compat.sparse.elementwise import (
+    inv,
+    is_scalar,
+    mul,
+    neg,
+    sp_add,
+    sp_div,
+    sp_power,
+    sp_sub,
+)
 from gnnlab.compat.sparse.matmul import matmul
 from gnnlab.compat.sparse.reduction import reduce, smax, smean, smin, softmax, sprod, sum
 from gnnlab.errors import InvalidInput
@@ -44,8 +53,24 @@ class SparseMatrix(Elements):
             [5., 0.]])
     """
 
-    __add__, __sub__, __mul__, __truediv__ = sp_add, sp_sub, mul, sp_div
-    __pow__, __neg__, __matmul__, __rmul__ = sp_power, neg, matmul, mul
+    def __add__(self, other: Any) -> SparseMatrix:
+        return sp_add(self, other) if isinstance(other, SparseMatrix) else NotImplemented
+
+    def __sub__(self, other: Any) -> SparseMatrix:
+        return sp_sub(self, other) if isinstance(other, SparseMatrix) else NotImplemented
+
+    def __mul__(self, other: Any) -> SparseMatrix:
+        is_known = isinstance(other, SparseMatrix) or is_scalar(other)
+        return mul(self, other) if is_known else NotImplemented
+
+    def __truediv__(self, other: Any) -> SparseMatrix:
+        is_known = isinstance(other, SparseMatrix) or is_scalar(other)
+        return sp_div(self, other) if is_known else NotImplemented
+
+    def __pow__(self, scalar: Any) -> SparseMatrix:
+        return sp_power(self, scalar) if is_scalar(scalar) else NotImplemented
+
+    __rmul__, __neg__, __matmul__ = __mul__, neg, matmul
     neg, inv, softmax = neg, inv, softmax
     reduce, sum, smax, smin, smean, sprod = reduce, sum, smax, smin, smean, sprod
 

@@ -48,6 +48,9 @@ def reduce(input: Elements, dim: int | None = None, rtype: str = "sum") -> torch
         relation = relation.reverse()
     if rtype == "sprod":
         found = _product(relation, input.val)
+    elif rtype == "smean" and not input.val.is_floating_point():  # rounded down
+        counts = relation.in_degrees().clamp_min(1).view(-1, *(1,) * (input.val.dim() - 1))
+        found = reduce_edges(relation, "copy_rhs", "sum", None, input.val) // counts
     else:
         found = reduce_edges(relation, "copy_rhs", _KINDS[rtype], None, input.val)
     return found[0] if dim is None else found
