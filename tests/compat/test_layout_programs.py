@@ -17,7 +17,7 @@ from tests.helpers import THOROUGH, run_script
 
 FOLDER = Path(__file__).with_name("programs")
 SHORT = ["deepwalk", "dgi", "gcn", "gin", "rgcn", "sgc", "trees"]
-LONG = ["appnp", "gat", "linkpred", "sage"]
+LONG = ["appnp", "gat", "linkpred", "sage", "sparse"]
 PROGRAMS = [*SHORT, *LONG]
 AGAIN = pytest.mark.thorough("as the others; their layers and loaders are in the tests beside this")
 
