@@ -165,7 +165,7 @@ def test_what_is_missing_raises_as_python_does() -> None:
         """
         import importlib.util
         import gnnlab.compat.as_dgl
-        print(importlib.util.find_spec("dgl.sparse"))
+        print(importlib.util.find_spec("dgl.cuda"))
         for line in ("import dgl.graphbolt", "from dgl import nothing", "import dgl.graph",
                      "from dgl.nn import NoConv", "from dgl.sampling import nothing"):
             try:

@@ -1,0 +1,456 @@
+"""Features by (domain, type, name), in memory, on a disk, and in caches; and the stage that reads.
+
+The domain is "node" or "edge"; the type is None where the graph has no types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.utils.data import functional_datapipe
+
+from gnnlab.compat.graphbolt.minibatch import MiniBatch
+from gnnlab.compat.graphbolt.pipes import Stage
+from gnnlab.errors import InvalidInput, NotFound, reading
+from gnnlab.graph.relation import check_ids
+
+__all__ = ["BasicFeatureStore", "CachedFeature", "DiskBasedFeature", "Feature", "FeatureFetcher"]
+__all__ += ["FeatureKey", "FeatureStore", "TorchBasedFeature", "TorchBasedFeatureStore"]
+__all__ += ["cpu_cached_feature", "gpu_cached_feature"]
+
+
+class FeatureKey(NamedTuple):
+    """What a feature is found by."""
+
+    domain: str
+    type: str | None
+    name: str
+
+
+class Feature:
+    """A row for each node or edge; base class."""
+
+    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Return some rows, or all."""
+        raise NotImplementedError
+
+    def size(self) -> torch.Size:
+        """Shape of a row."""
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
+        """Replace some rows, or all."""
+        raise NotImplementedError
+
+    def metadata(self) -> dict[str, Any]:
+        """What is known of the feature."""
+        return {}
+
+
+class TorchBasedFeature(Feature):
+    """Rows of a tensor.
+
+    Examples
+    --------
+    >>> import gnnlab.compat.graphbolt as gb, torch
+    >>> feature = gb.TorchBasedFeature(torch.arange(6).view(3, 2))
+    >>> feature.read(torch.tensor([2])), feature.size(), feature.count()
+    (tensor([[4, 5]]), torch.Size([2]), 3)
+    """
+
+    def __init__(
+        self, torch_feature: torch.Tensor, metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        if not isinstance(torch_feature, torch.Tensor) or torch_feature.dim() < 2:
+            what = getattr(torch_feature, "shape", type(torch_feature).__name__)
+            raise InvalidInput(
+                f"a feature is a tensor with a row for each node or edge, of two dimensions or "
+                f"more; found {what}"
+            )
+        self._tensor, self._metadata = torch_feature, dict(metadata or {})
+
+    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Return some rows, on the device of ``ids``, or all."""
+        if ids is None:
+            return self._tensor
+        return self._tensor[ids.to(self._tensor.device)].to(ids.device)
+
+    def size(self) -> torch.Size:
+        """Shape of a row."""
+        return self._tensor.shape[1:]
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self._tensor)
+
+    def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
+        """Replace some rows, or all."""
+        if ids is None:
+            if value.shape[1:] != self._tensor.shape[1:]:
+                raise InvalidInput(f"rows have shape {self.size()}; found {value.shape[1:]}")
+            self._tensor = value
+        else:
+            if value.shape != (len(ids), *self.size()):
+                raise InvalidInput(
+                    f"expected {len(ids)} rows of shape {tuple(self.size())}; found "
+                    f"{tuple(value.shape)}"
+                )
+            self._tensor[ids] = value.to(self._tensor.dtype)
+
+    def metadata(self) -> dict[str, Any]:
+        """What was given with the tensor."""
+        return self._metadata
+
+    def pin_memory_(self) -> TorchBasedFeature:
+        """Move the rows to pinned memory."""
+        self._tensor = self._tensor.pin_memory()
+        return self
+
+    def is_pinned(self) -> bool:
+        """Whether the rows are in pinned memory."""
+        return self._tensor.is_pinned()
+
+    def to(self, device: Any) -> TorchBasedFeature:
+        """Return the feature on a device; "pinned" is pinned memory."""
+        moved = self._tensor.pin_memory() if device == "pinned" else self._tensor.to(device)
+        return TorchBasedFeature(moved, self._metadata)
+
+    def __repr__(self) -> str:
+        shape, dtype = tuple(self._tensor.shape), self._tensor.dtype
+        return f"TorchBasedFeature(shape={shape}, dtype={dtype}, metadata={self._metadata})"
+
+
+class DiskBasedFeature(Feature):
+    """Rows of a ``.npy`` file, of which only those that are asked for are read."""
+
+    def __init__(
+        self, path: str, metadata: Mapping[str, Any] | None = None, num_threads: int | None = None
+    ) -> None:
+        with reading(path, InvalidInput):
+            self._rows = np.load(path, mmap_mode="r")
+        self._metadata = dict(metadata or {})
+
+    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Return some rows, or all."""
+        if ids is None:
+            return torch.from_numpy(np.array(self._rows))
+        check_ids(ids, len(self._rows), "row")
+        order = torch.argsort(ids)  # the file is read from front to back
+        found = torch.from_numpy(self._rows[ids.cpu()[order.cpu()].numpy()])
+        return torch.empty_like(found).index_copy(0, order.cpu(), found).to(ids.device)
+
+    def size(self) -> torch.Size:
+        """Shape of a row."""
+        return torch.Size(self._rows.shape[1:])
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
+
+    def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
+        """Raise: the file is not written."""
+        raise NotImplementedError("a DiskBasedFeature is not written: read_into_memory() first")
+
+    def metadata(self) -> dict[str, Any]:
+        """What was given with the path."""
+        return self._metadata
+
+    def read_into_memory(self) -> TorchBasedFeature:
+        """Return the feature in memory."""
+        return TorchBasedFeature(self.read(), self._metadata)
+
+    def to(self, _: Any) -> DiskBasedFeature:
+        """Return the feature itself; rows that are read are moved."""
+        return self
+
+
+class CachedFeature(Feature):
+    """Keeps rows of another feature that were read last, in memory or on a GPU.
+
+    Attributes
+    ----------
+    miss_rate : float
+        Share of rows that were read from the other feature, of all so far.
+    """
+
+    def __init__(self, fallback_feature: Feature, num_rows: int, device: Any = "cpu") -> None:
+        self._fallback = fallback_feature
+        self._device = torch.device(device)
+        self._rows = torch.empty(0)
+        self._num_rows = max(0, min(num_rows, fallback_feature.count()))
+        self._forget()
+        self._asked = self._missed = 0
+
+    def _forget(self) -> None:
+        self._slot_of = torch.full((self._fallback.count(),), -1, device=self._device)
+        self._row_in = torch.full((self._num_rows,), -1, device=self._device)
+        self._next = 0  # the slot that is replaced next: the oldest row leaves first
+
+    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Return some rows, or all."""
+        if ids is None:
+            return self._fallback.read()
+        own = ids.to(self._device)
+        slots = self._slot_of[own]
+        missing = (slots < 0).nonzero().flatten()
+        self._asked += len(own)
+        self._missed += len(missing)
+        fresh = self._fallback.read(own[missing])
+        if not len(self._rows) and self._num_rows:
+            self._rows = fresh.new_empty(self._num_rows, *fresh.shape[1:])
+        found = fresh.new_empty(len(own), *fresh.shape[1:])
+        found[missing] = fresh
+        known = (slots >= 0).nonzero().flatten()
+        if len(known):
+            found[known] = self._rows[slots[known]]
+        self._keep(own[missing], fresh)
+        return found.to(ids.device)
+
+    def _keep(self, ids: torch.Tensor, rows: torch.Tensor) -> None:
+        ids, first = torch.unique(ids, return_inverse=True)
+        at = torch.empty_like(ids)
+        at[first] = torch.arange(len(first), device=ids.device)
+        ids, rows = ids[: self._num_rows], rows[at[: self._num_rows]]
+        slots = (self._next + torch.arange(len(ids), device=ids.device)) % max(self._num_rows, 1)
+        leaving = self._row_in[slots]
+        self._slot_of[leaving[leaving >= 0]] = -1
+        self._slot_of[ids], self._row_in[slots] = slots, ids
+        if len(ids):
+            self._rows[slots] = rows
+            self._next = int(slots[-1]) + 1
+
+    def size(self) -> torch.Size:
+        """Shape of a row."""
+        return self._fallback.size()
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self._fallback.count()
+
+    def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
+        """Replace some rows, or all."""
+        self._fallback.update(value, ids)
+        self._forget()
+
+    def metadata(self) -> dict[str, Any]:
+        """What is known of the other feature."""
+        return self._fallback.metadata()
+
+    @property
+    def cache_size_in_bytes(self) -> int:
+        """Bytes of the rows that are kept."""
+        return self._rows.nbytes
+
+    @property
+    def miss_rate(self) -> float:
+        """Share of the rows that were not kept, of all that were read."""
+        return self._missed / self._asked if self._asked else 1.0
+
+
+def cpu_cached_feature(
+    fallback_features: Any,
+    max_cache_size_in_bytes: int,
+    policy: str | None = None,
+    pin_memory: bool = False,
+) -> Any:
+    """Keep rows that are read in memory; takes a feature or a dict of features.
+
+    Parameters
+    ----------
+    fallback_features : Feature, or dict of them
+        Features of a dict share the bytes in proportion to the bytes that they have.
+    max_cache_size_in_bytes : int
+    policy, pin_memory
+        Accepted for DGL's signature; the row that was read longest ago leaves first.
+    """
+    return _cached(fallback_features, max_cache_size_in_bytes, "cpu")
+
+
+def gpu_cached_feature(fallback_features: Any, max_cache_size_in_bytes: int) -> Any:
+    """As :func:`cpu_cached_feature`, with rows kept on the GPU."""
+    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return _cached(fallback_features, max_cache_size_in_bytes, device or "cpu")
+
+
+def _cached(features: Any, most: int, device: Any) -> Any:
+    if isinstance(features, Feature):
+        return CachedFeature(features, most // max(_row_bytes(features), 1), device)
+    sizes = {key: _row_bytes(each) * each.count() for key, each in features.items()}
+    total = max(sum(sizes.values()), 1)
+    return {
+        key: _cached(each, most * sizes[key] // total, device) for key, each in features.items()
+    }
+
+
+def _row_bytes(feature: Feature) -> int:
+    return feature.read(torch.tensor([0])).nbytes if feature.count() else 0
+
+
+class FeatureStore:
+    """Features by (domain, type, name); base class."""
+
+    def __getitem__(self, feature_key: Any) -> Feature:
+        raise NotImplementedError
+
+    def read(
+        self, domain: str, type_name: str | None, feature_name: str, ids: Any = None
+    ) -> torch.Tensor:
+        """Return some rows of a feature, or all."""
+        return self[domain, type_name, feature_name].read(ids)
+
+    def size(self, domain: str, type_name: str | None, feature_name: str) -> torch.Size:
+        """Shape of a row."""
+        return self[domain, type_name, feature_name].size()
+
+    def count(self, domain: str, type_name: str | None, feature_name: str) -> int:
+        """Number of rows."""
+        return self[domain, type_name, feature_name].count()
+
+    def metadata(self, domain: str, type_name: str | None, feature_name: str) -> dict[str, Any]:
+        """What is known of a feature."""
+        return self[domain, type_name, feature_name].metadata()
+
+    def update(
+        self, domain: str, type_name: str | None, feature_name: str, value: Any, ids: Any = None
+    ) -> None:
+        """Replace some rows of a feature, or all."""
+        self[domain, type_name, feature_name].update(value, ids)
+
+
+class BasicFeatureStore(FeatureStore):
+    """Features in a dict by (domain, type, name)."""
+
+    def __init__(self, features: Mapping[Any, Feature]) -> None:
+        self._features = {FeatureKey(*key): feature for key, feature in features.items()}
+
+    def __getitem__(self, feature_key: Any) -> Feature:
+        key = FeatureKey(*feature_key)
+        if key not in self._features:
+            known = ", ".join(str(tuple(each)) for each in self._features) or "none"
+            raise NotFound(f"there is no feature {tuple(key)}; there are {known}")
+        return self._features[key]
+
+    def __setitem__(self, feature_key: Any, feature: Feature) -> None:
+        self._features[FeatureKey(*feature_key)] = feature
+
+    def __contains__(self, feature_key: Any) -> bool:
+        return FeatureKey(*feature_key) in self._features
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def __iter__(self) -> Iterator[FeatureKey]:
+        return iter(self._features)
+
+    def keys(self) -> list[FeatureKey]:
+        """Return the keys of the features."""
+        return list(self._features)
+
+    def items(self) -> Any:
+        """Return pairs of key and feature."""
+        return self._features.items()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(\n    {self._features}\n)"
+
+
+class TorchBasedFeatureStore(BasicFeatureStore):
+    """Features that are files, each described as in ``metadata.yaml``.
+
+    Parameters
+    ----------
+    feat_data : list
+        Each with ``domain``, ``type``, ``name``, ``format`` ("numpy" or "torch"), ``path`` and
+        ``in_memory``.
+    """
+
+    def __init__(self, feat_data: Any) -> None:
+        super().__init__({(d.domain, d.type, d.name): _feature_of(d) for d in feat_data})
+
+    def pin_memory_(self) -> TorchBasedFeatureStore:
+        """Move all features to pinned memory."""
+        for feature in self._features.values():
+            feature.pin_memory_()  # type: ignore[attr-defined]
+        return self
+
+    def to(self, device: Any) -> TorchBasedFeatureStore:
+        """Return the features on a device."""
+        moved = TorchBasedFeatureStore([])
+        moved._features = {key: each.to(device) for key, each in self._features.items()}  # type: ignore[attr-defined]
+        return moved
+
+
+def _feature_of(data: Any) -> Feature:
+    extra = getattr(data, "extra_fields", None)
+    if data.format == "torch":
+        with reading(data.path, InvalidInput):
+            return TorchBasedFeature(_wide(torch.load(data.path, weights_only=True)), extra)
+    if not data.in_memory:
+        return DiskBasedFeature(data.path, extra)
+    with reading(data.path, InvalidInput):
+        return TorchBasedFeature(_wide(torch.from_numpy(np.load(Path(data.path)))), extra)
+
+
+def _wide(rows: torch.Tensor) -> torch.Tensor:
+    return rows[:, None] if rows.dim() == 1 else rows
+
+
+@functional_datapipe("fetch_feature")
+class FeatureFetcher(Stage):
+    """Read features of the input nodes and of the sampled edges.
+
+    Parameters
+    ----------
+    datapipe : IterDataPipe
+    feature_store : FeatureStore
+    node_feature_keys, edge_feature_keys : list of str, or dict of them by type, optional
+    **options
+        Accepted for DGL's signature: ``overlap_fetch``, ``cooperative``.
+    """
+
+    def __init__(
+        self,
+        datapipe: Any,
+        feature_store: FeatureStore,
+        node_feature_keys: Any = None,
+        edge_feature_keys: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(datapipe)
+        self.feature_store = feature_store
+        self.node_feature_keys, self.edge_feature_keys = node_feature_keys, edge_feature_keys
+
+    def change(self, minibatch: MiniBatch) -> MiniBatch:
+        """Read the features of a mini-batch."""
+        nodes = minibatch.node_ids()
+        if nodes is None:  # nothing was sampled: the seeds are the nodes
+            nodes = minibatch.seeds
+        minibatch.set_node_features(self._read("node", self.node_feature_keys, nodes))
+        minibatch.set_edge_features(
+            [
+                self._read("edge", self.edge_feature_keys, minibatch.edge_ids(i))
+                for i in range(minibatch.num_layers())
+            ]
+        )
+        return minibatch
+
+    def _read(self, domain: str, keys: Any, ids: Any) -> dict[Any, torch.Tensor]:
+        read = self.feature_store.read
+        if not keys or ids is None:
+            return {}
+        if isinstance(keys, Mapping):
+            return {
+                (kind, name): read(domain, kind, name, ids[kind])
+                for kind, names in keys.items()
+                for name in names
+                if kind in ids and len(ids[kind])
+            }
+        return {name: read(domain, None, name, ids) for name in keys}

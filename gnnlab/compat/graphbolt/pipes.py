@@ -1,0 +1,284 @@
+"""Stages of a pipeline, from items to mini-batches that a model takes.
+
+Each stage is made from the one before it, ``NeighborSampler(pipe, graph, fanouts)``, or is called
+as its method: ``pipe.sample_neighbor(graph, fanouts)``.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import islice
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import torch
+from torch.utils.data import IterDataPipe, functional_datapipe
+
+from gnnlab.compat.graphbolt.itemset import HeteroItemSet, ItemSet
+from gnnlab.compat.graphbolt.minibatch import MiniBatch
+from gnnlab.errors import InvalidInput, whole_number
+from gnnlab.helpers.ddp_loader import rank_share, share_size
+from gnnlab.multiprocessing import check_sockets, explained, raise_file_limit
+from gnnlab.random import fold, next_key
+
+__all__ = ["CopyTo", "DataLoader", "DistributedItemSampler", "ItemSampler", "MiniBatchTransformer"]
+__all__ += ["Stage", "minibatcher_default"]
+
+
+class Stage(IterDataPipe[Any]):
+    """A stage that changes each mini-batch of the stage before it."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self.datapipe = datapipe
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.change, self.datapipe)
+
+    def __len__(self) -> int:
+        return len(self.datapipe)
+
+    def change(self, minibatch: Any) -> Any:
+        """Return the mini-batch as the next stage takes it."""
+        raise NotImplementedError
+
+
+def minibatcher_default(batch: Any, names: tuple[str, ...] | None) -> Any:
+    """Make a :class:`MiniBatch` of the values of some items, which have the given names."""
+    if names is None:
+        warnings.warn(
+            "the items have no names, so a mini-batch is what the item set returns; name them, as "
+            'in ItemSet(items, names="seeds")',
+            stacklevel=2,
+        )
+        return batch
+    typed = isinstance(batch, dict)
+    made = MiniBatch()
+    for i, name in enumerate(names):
+        if not hasattr(made, name):
+            warnings.warn(f"a MiniBatch has no attribute {name!r}: it gets one", stacklevel=2)
+        values = {k: _value(v, i) for k, v in batch.items()} if typed else _value(batch, i)
+        setattr(made, name, values)
+    return made
+
+
+def _value(batch: Any, number: int) -> Any:
+    return batch[number] if isinstance(batch, tuple) else batch
+
+
+class ItemSampler(IterDataPipe[Any]):
+    """The first stage: mini-batches of the items of a set, shuffled anew in each iteration.
+
+    Parameters
+    ----------
+    item_set : ItemSet or HeteroItemSet
+    batch_size : int
+    minibatcher : callable
+        Takes the items of a batch and their names; by default makes a :class:`MiniBatch`.
+    drop_last, shuffle : bool
+    seed : int, optional
+        Seed of shuffling and of what later stages draw. By default each iteration takes the next
+        key after ``dgl.seed``.
+
+    Examples
+    --------
+    >>> import gnnlab.compat.graphbolt as gb
+    >>> for minibatch in gb.ItemSampler(gb.ItemSet(5, names="seeds"), batch_size=2):
+    ...     print(minibatch.seeds)
+    tensor([0, 1])
+    tensor([2, 3])
+    tensor([4])
+    """
+
+    _ranks = (0, 1)
+    _drop_uneven = False
+
+    def __init__(
+        self,
+        item_set: Any,
+        batch_size: int,
+        minibatcher: Callable[[Any, Any], Any] = minibatcher_default,
+        drop_last: bool = False,
+        shuffle: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        if not isinstance(item_set, ItemSet | HeteroItemSet):
+            raise InvalidInput(
+                f"expected an ItemSet or a HeteroItemSet; found {type(item_set).__name__}"
+            )
+        self.item_set, self.batch_size = item_set, whole_number(batch_size, "batch_size", 1)
+        self.minibatcher, self.drop_last, self.shuffle_items = minibatcher, drop_last, shuffle
+        self.seed, self._epoch = seed, 0
+        self.key: int | None = None  # of the next iteration, if a loader has drawn it
+
+    def draw_key(self) -> int:
+        """Return the key of the next iteration."""
+        self._epoch += 1
+        return next_key() if self.seed is None else fold(self.seed, self._epoch - 1)
+
+    def __len__(self) -> int:
+        size = share_size(len(self.item_set), self._ranks[1], self._drop_uneven)
+        return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        key = self.draw_key() if self.key is None else self.key
+        size = len(self.item_set)
+        order = torch.arange(size)
+        if self.shuffle_items:
+            order = torch.randperm(size, generator=torch.Generator().manual_seed(key & (2**63 - 1)))
+        rank, ranks = self._ranks
+        if ranks > 1:
+            order = order[rank_share(size, rank, ranks, shuffle=False, drop_last=self._drop_uneven)]
+        worker = torch.utils.data.get_worker_info()
+        first, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        for number in range(first, len(self), step):
+            at = order[number * self.batch_size : (number + 1) * self.batch_size]
+            made = self.minibatcher(self.item_set[at], self.item_set.names)
+            if isinstance(made, MiniBatch):
+                made._task = key, number
+            yield made
+
+
+class DistributedItemSampler(ItemSampler):
+    """As :class:`ItemSampler`, on each rank of a process group with a share of the items.
+
+    All ranks have the same number of mini-batches: some items are repeated, or with
+    ``drop_uneven_inputs`` left out.
+    """
+
+    def __init__(
+        self,
+        item_set: Any,
+        batch_size: int,
+        minibatcher: Callable[[Any, Any], Any] = minibatcher_default,
+        drop_last: bool = False,
+        shuffle: bool = False,
+        drop_uneven_inputs: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(item_set, batch_size, minibatcher, drop_last, shuffle, seed)
+        group = torch.distributed
+        if not (group.is_available() and group.is_initialized()):
+            raise InvalidInput(
+                "DistributedItemSampler needs torch.distributed.init_process_group() before"
+            )
+        self._ranks = group.get_rank(), group.get_world_size()
+        self._drop_uneven = drop_uneven_inputs
+        if seed is None:  # the same order on all ranks
+            drawn = [next_key()]
+            group.broadcast_object_list(drawn)
+            self.seed = drawn[0]
+
+
+@functional_datapipe("transform")
+class MiniBatchTransformer(Stage):
+    """A stage of the user's own: a function that takes and returns a mini-batch."""
+
+    def __init__(self, datapipe: Any, transformer: Callable[[Any], Any] | None = None) -> None:
+        super().__init__(datapipe)
+        self.transformer = transformer or (lambda minibatch: minibatch)
+
+    def change(self, minibatch: Any) -> Any:
+        """Apply the function."""
+        return self.transformer(minibatch)
+
+
+@functional_datapipe("copy_to")
+class CopyTo(Stage):
+    """Move mini-batches to a device."""
+
+    def __init__(self, datapipe: Any, device: Any, non_blocking: bool = False) -> None:
+        super().__init__(datapipe)
+        self.device, self.non_blocking = torch.device(device), non_blocking
+
+    def change(self, minibatch: Any) -> Any:
+        """Move a mini-batch."""
+        return minibatch.to(self.device, non_blocking=self.non_blocking)
+
+
+class DataLoader:
+    """Iterate over a pipeline.
+
+    Parameters
+    ----------
+    datapipe : IterDataPipe
+    num_workers : int
+        Processes that run the stages before the first :class:`CopyTo`, each for every n-th batch.
+        Mini-batches are the same for any number.
+    persistent_workers, max_uva_threads
+        Accepted for DGL's signature. Workers start anew in each iteration, by a fork.
+
+    Examples
+    --------
+    >>> import gnnlab.compat.graphbolt as gb
+    >>> pipe = gb.ItemSampler(gb.ItemSet(4, names="seeds"), batch_size=2)
+    >>> [minibatch.seeds.tolist() for minibatch in gb.DataLoader(pipe)]
+    [[0, 1], [2, 3]]
+    """
+
+    def __init__(
+        self,
+        datapipe: Any,
+        num_workers: int = 0,
+        persistent_workers: bool = True,
+        max_uva_threads: int = 10240,
+    ) -> None:
+        self.dataset = datapipe
+        self.num_workers = whole_number(num_workers, "num_workers", 0)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.num_workers:
+            yield from self.dataset
+            return
+        stages = [self.dataset]
+        while hasattr(stages[-1], "datapipe"):
+            stages.append(stages[-1].datapipe)
+        moves = [i for i, stage in enumerate(stages) if isinstance(stage, CopyTo)]
+        cut = moves[-1] + 1 if moves else 0
+        source = stages[-1]
+        check_sockets()
+        raise_file_limit()
+        if isinstance(source, ItemSampler):
+            source.key = source.draw_key()
+        try:
+            workers = torch.utils.data.DataLoader(
+                _Pickled(stages[cut]),
+                batch_size=None,
+                num_workers=self.num_workers,
+                generator=torch.Generator(),
+            )
+            for packed in workers:
+                minibatch = pickle.loads(packed)
+                for stage in reversed(stages[:cut]):
+                    minibatch = stage.change(minibatch)
+                yield minibatch
+        finally:
+            if isinstance(source, ItemSampler):
+                source.key = None
+
+
+class _Pickled(torch.utils.data.IterableDataset[bytes]):
+    """The mini-batches of a pipeline in a worker, pickled there, where an error is reported."""
+
+    def __init__(self, pipe: Any) -> None:
+        self.pipe = pipe
+
+    def __iter__(self) -> Iterator[bytes]:
+        worker = torch.utils.data.get_worker_info()
+        source, pipe = first_stage(self.pipe), iter(self.pipe)
+        if not isinstance(source, ItemSampler):  # which would make only this worker's batches
+            pipe = islice(pipe, worker.id, None, worker.num_workers)  # type: ignore[union-attr]
+        for minibatch in pipe:
+            with explained("the mini-batch of a worker"):
+                yield bytes(ForkingPickler.dumps(minibatch))
+
+
+def first_stage(pipe: Any) -> Any:
+    """Return the stage that all others of a pipeline follow."""
+    while hasattr(pipe, "datapipe"):
+        pipe = pipe.datapipe
+    return pipe
