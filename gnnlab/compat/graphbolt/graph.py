@@ -7,6 +7,7 @@ when it is first sampled, and the library's samplers do the rest.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -253,12 +254,12 @@ class FusedCSCSamplingGraph(SamplingGraph):
                 return change(value)
             return {name: of(each) for name, each in value.items()} if value else value
 
-        return FusedCSCSamplingGraph(
-            *map(of, (self.csc_indptr, self.indices, self.node_type_offset, self.type_per_edge)),
-            self.node_type_to_id,
-            self.edge_type_to_id,
-            *map(of, (self.node_attributes, self.edge_attributes)),
-        )
+        twin = copy.copy(self)
+        arrays = "csc_indptr", "indices", "node_type_offset", "type_per_edge"
+        for name in (*arrays, "node_attributes", "edge_attributes"):
+            setattr(twin, name, of(getattr(self, name)))
+        twin._graph = None
+        return twin
 
     def __repr__(self) -> str:
         return (

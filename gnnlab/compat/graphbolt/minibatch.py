@@ -361,12 +361,12 @@ def _block(layer: SampledSubgraph) -> Block:
     rows, columns = layer.original_row_node_ids, layer.original_column_node_ids
     ids = layer.original_edge_ids
     if isinstance(layer.sampled_csc, dict):
-        edges = {
+        edges: dict[Any, Any] = {
             etype_str_to_tuple(etype): ("csc", (csc.indptr, csc.indices, []))
             for etype, csc in layer.sampled_csc.items()
         }
-        sizes = [{n: len(x) for n, x in side.items()} for side in (rows, columns)]
-        block = create_block(edges, *sizes)
+        num_src, num_dst = ({n: len(x) for n, x in side.items()} for side in (rows, columns))
+        block = create_block(edges, num_src, num_dst)
         for ntype in block.srctypes:
             block.srcnodes[ntype].data[NID] = rows[ntype]
         for ntype in block.dsttypes:

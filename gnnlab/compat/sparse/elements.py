@@ -8,6 +8,7 @@ Gradients flow through values.
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Self, TypeVar
 
 import torch
@@ -181,7 +182,7 @@ class Elements:
         return collected(self, self.keys(), self.val)
 
     # --------------------------------------------------------------- parts of the matrix
-    def index_select(self, dim: int, index: torch.Tensor) -> Self:
+    def index_select(self, dim: builtins.int, index: torch.Tensor) -> Self:
         """Return the given rows (``dim`` 0) or columns (1), in this order; one may be repeated.
 
         Examples
@@ -207,7 +208,7 @@ class Elements:
         at = torch.arange(len(rows), device=self.device) - first[rows] + indptr[index][rows]
         return self.with_elements(rows, col[at], self.val[values[at]], (len(index), self.shape[1]))
 
-    def range_select(self, dim: int, index: slice) -> Self:
+    def range_select(self, dim: builtins.int, index: slice) -> Self:
         """Return a range of the rows (``dim`` 0) or columns (1), such as ``slice(0, 10)``."""
         if not isinstance(index, slice):
             raise InvalidInput(f"index is a slice, such as slice(0, 10); found {index!r}")
@@ -216,8 +217,8 @@ class Elements:
 
     def sample(
         self,
-        dim: int,
-        fanout: int,
+        dim: builtins.int,
+        fanout: builtins.int,
         ids: torch.Tensor | None = None,
         replace: bool = False,
         bias: bool = False,
@@ -259,7 +260,7 @@ class Elements:
         )
 
     def compact(
-        self, dim: int, leading_indices: torch.Tensor | None = None
+        self, dim: builtins.int, leading_indices: torch.Tensor | None = None
     ) -> tuple[Self, torch.Tensor]:
         """Leave out rows (``dim`` 0) or columns (1) without elements; return which ones are left.
 
