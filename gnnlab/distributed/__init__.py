@@ -7,12 +7,12 @@ notebook.
 
 from gnnlab.dataloading.collate import EdgeCollator, NodeCollator
 from gnnlab.distributed import optim
-from gnnlab.distributed.checkpoint import load_checkpoint, save_checkpoint
 from gnnlab.distributed.context import exit_client
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.graph_server import DistGraphServer
+from gnnlab.distributed.job_checkpoint import load_checkpoint, save_checkpoint
 from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
 from gnnlab.distributed.queries import find_edges
 from gnnlab.distributed.sampling import in_subgraph, sample_etype_neighbors, sample_neighbors

@@ -52,7 +52,7 @@ class BadFrame(InvalidInput):
     """Bytes that are no valid message of this version."""
 
 
-_KINDS = {kind.__name__: kind for kind in EXCHANGES}
+_MESSAGES = {kind.__name__: kind for kind in EXCHANGES}
 _ERRORS = [errors.NotFound, errors.OutOfRange, errors.PartitionError, InvalidInput, GNNLabError]
 
 
@@ -187,9 +187,9 @@ def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
         The frames are no valid request.
     """
     head = _read_head(frames)
-    if head.kind not in _KINDS:
+    if head.kind not in _MESSAGES:
         raise BadFrame(f"there are no messages of kind {head.kind[:40]!r}")
-    return head.number, _read_body(head, _KINDS[head.kind], frames)
+    return head.number, _read_body(head, _MESSAGES[head.kind], frames)
 
 
 def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, Any]:

@@ -34,7 +34,7 @@ from gnnlab.kernels.dtypes import numpy_dtype, read_dtype
 from gnnlab.partition.book import GraphPartitionBook
 
 __all__ = [
-    "KINDS",
+    "JSON_ENTRIES",
     "ArrayInfo",
     "PartConfig",
     "check_inside",
@@ -53,7 +53,7 @@ _LONGEST = 230  # bytes of a quoted name; a file's name has at most 255
 _MOST_IDS = 1 << 56  # so that sums of sizes never overflow
 _MOST_DIMENSIONS = 64  # numpy's limit
 FORMAT, VERSION = "gnnlab-partition", 1
-KINDS = {"graph": "part_graph", "node_data": "node_feats", "edge_data": "edge_feats"}
+JSON_ENTRIES = {"graph": "part_graph", "node_data": "node_feats", "edge_data": "edge_feats"}
 
 
 # ------------------------------------------------------------------------------------ names
@@ -237,7 +237,7 @@ def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
     folders = {
         (f"part{i}", kind): _relative(content[f"part-{i}"][entry])
         for i in range(num_parts)
-        for kind, entry in KINDS.items()
+        for kind, entry in JSON_ENTRIES.items()
     }
     arrays: list[dict[str, ArrayInfo]] = [{} for _ in range(num_parts)]
     files = set()

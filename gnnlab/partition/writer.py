@@ -35,7 +35,7 @@ from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, file_error,
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
-from gnnlab.partition.files import KINDS
+from gnnlab.partition.files import JSON_ENTRIES
 from gnnlab.system.staging import locked, replacing, try_lock
 
 __all__ = ["ArrayFile", "PartitionWriter", "rewrite_features"]
@@ -266,7 +266,7 @@ class PartitionWriter:
         """Let the JSON file list these folders; remove those that only the older one listed."""
         content = dict(config)
         for i, name in enumerate(folders):
-            content[f"part-{i}"] = {entry: f"{name}/{kind}" for kind, entry in KINDS.items()}
+            content[f"part-{i}"] = {entry: f"{name}/{kind}" for kind, entry in JSON_ENTRIES.items()}
         content["arrays"] = {path: self._arrays[path] for path in sorted(self._arrays)}
         target, new = self.folder / f"{self.graph_name}.json", self.staging / "json"
         with open(new, "w", encoding="utf8") as file:
@@ -296,7 +296,7 @@ def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.
     """
     content = json.loads(part_config.read_text("utf-8-sig"))
     part, kind, _ = prefix.split("/")
-    folder = content[part.replace("part", "part-")][KINDS[kind]]
+    folder = content[part.replace("part", "part-")][JSON_ENTRIES[kind]]
     old = {path for path in content["arrays"] if path.startswith(prefix)}
     entries = {path: about for path, about in content["arrays"].items() if path not in old}
     for path, values in arrays.items():
@@ -382,7 +382,7 @@ def _remove_part(folder: Path) -> None:
     """Remove the files of a partition, and the folder if nothing else is in it."""
     if folder.is_symlink():
         return
-    for name in (*KINDS, *_DGL_FILES):
+    for name in (*JSON_ENTRIES, *_DGL_FILES):
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             shutil.rmtree(folder / name, ignore_errors=True)
         else:

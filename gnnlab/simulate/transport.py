@@ -31,7 +31,7 @@ from gnnlab.simulate.scheduler import VirtualRank
 
 __all__ = ["Cluster", "SimulatedTransport"]
 
-_KINDS = {"structure": "sample", "control": "wait"}  # all others are "fetch"
+_KIND_OF_WORK = {"structure": "sample", "control": "wait"}  # all others are "fetch"
 
 
 class Cluster:
@@ -124,9 +124,9 @@ class SimulatedTransport(Router):
             kind = kind_of(targets[0][1], self.store.is_gdata)
             if self._design.is_local(targets[0][1], kind):
                 replies, seconds = recorder.timed(lambda: self._local_replies(targets, meanwhile))
-                recorder.add(Work(_KINDS.get(kind, "fetch"), seconds, recorder.step))
+                recorder.add(Work(_KIND_OF_WORK.get(kind, "fetch"), seconds, recorder.step))
                 return replies
-            request = Request(_KINDS.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
+            request = Request(_KIND_OF_WORK.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
             replies = [self._answer(server, message, request) for server, message in targets]
             _, request.here = recorder.timed(meanwhile)
             if request.requests:
