@@ -35,7 +35,6 @@ from gnnlab.launch import environment
 from gnnlab.launch import ip_config as ip_configs
 from gnnlab.launch.agent import ENTRY
 from gnnlab.launch.backends import NAMES, Backend, Host, Request, choose, open_backend
-from gnnlab.launch.backends.ssh import add_ssh_options
 from gnnlab.launch.certificates import Authority
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.launch.job_spec import Command, JobSpec
@@ -545,6 +544,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from gnnlab.launch.backends.ssh import add_ssh_options
+
     parser = command_parser("launch", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add(
