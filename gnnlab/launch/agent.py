@@ -232,6 +232,7 @@ class Agent:
                 return
             *lines, rest = (rest + new).split(b"\n")
             yield from (json.loads(line) for line in lines if line)
+        _at_most(1.0, print, f"no sign of life of the launcher for {SILENCE:g} s", file=sys.stderr)
 
     # ---------------------------------------------------------------------------- orders
     def _hello(

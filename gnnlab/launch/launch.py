@@ -544,6 +544,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from gnnlab.launch.backends.ssh import add_ssh_options
+
     parser = command_parser("launch", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add(

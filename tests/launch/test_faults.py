@@ -99,7 +99,7 @@ def processes(job: Started) -> dict[str, psutil.Process]:
             env = process.environ()
             if env.get("DGL_ROLE") == "server":
                 found[f"server {env['DGL_SERVER_ID']}"] = process
-    for guard in job.process.children():
+    for guard in psutil.Process(job.process.pid).children():
         own = [guard, *guard.children(recursive=True)]
         own = [each for each in own if "GNNLAB_SAMPLER" not in each.environ()]
         # Guard, worker and runner of the agent, the server, the trainer.
