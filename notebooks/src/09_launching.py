@@ -84,13 +84,13 @@ import sys
 import tempfile
 import threading
 import time
+from multiprocessing.connection import Client
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import psutil
 import torch
-import zmq
 
 import gnnlab as dgl
 from gnnlab.distributed import load_partition, partition_graph
@@ -114,7 +114,6 @@ def needs_unix():
 
 if sys.platform != "win32":
     from gnnlab.launch import doctor, launch
-    from gnnlab.launch.agent_messages import BEAT, SILENCE
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -162,10 +161,11 @@ plt.show()
 #
 # ## Build it yourself: a server for rows
 #
-# The script below answers requests. It uses sockets from ZeroMQ, a library that passes messages
-# between processes, such as Jupyter and this notebook's kernel. A request is the bytes of the row
-# numbers (int64), and the reply is the bytes of those rows (float64). The server prints its port,
-# which the operating system chose. `%%writefile` saves a cell to a file instead of running it.
+# The script below answers requests over TCP. TCP delivers a stream of bytes, so
+# `multiprocessing.connection` from Python's standard library marks where each message ends. A
+# request is the bytes of the row numbers (int64), and the reply is the bytes of those rows
+# (float64). The server prints its port, which the operating system chose. `%%writefile` saves a
+# cell to a file instead of running it.
 #
 # Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
 # are rows 2 and 3. We request them, send three bytes of garbage, and request them again.
@@ -176,11 +176,12 @@ plt.show()
 #
 # ## 직접 만들어 보기: 행을 보내 주는 서버
 #
-# 아래 스크립트는 요청을 기다렸다가 응답을 보냅니다. 통신에는 ZeroMQ의 소켓을 사용합니다. ZeroMQ는
-# 프로세스 사이에서 메시지를 주고받는 라이브러리로, Jupyter가 이 노트북의 커널과 통신할 때에도
-# 쓰입니다. 요청은 행 번호의 바이트(int64)이고, 응답은 그 행들의 바이트(float64)입니다. 포트는
-# 운영체제가 비어 있는 것 중에서 고르고, 서버가 그 번호를 출력합니다. `%%writefile`로 시작하는 셀은
-# 실행되지 않고 파일로 저장됩니다.
+# 아래 스크립트는 요청을 기다렸다가 TCP로 응답을 보냅니다. TCP는 바이트를 차례로 전달할 뿐 메시지의
+# 경계를 알려 주지 않습니다. 그래서 메시지를 하나씩 구분해 주고받을 수 있게 해 주는 Python 표준
+# 라이브러리의 `multiprocessing.connection`을 사용합니다. 요청은 행 번호를 int64로 나타낸
+# 바이트열이고, 응답은 그 행들을 float64로 나타낸 바이트열입니다. 포트는 운영체제가 비어 있는 것
+# 중에서 고르고, 서버가 그 번호를 출력합니다. `%%writefile`로 시작하는 셀은 실행되지 않고 파일로
+# 저장됩니다.
 #
 # 이어서 머신 1의 행을 맡는 서버를 별도의 프로세스로 시작합니다. 머신 1에서 노드 6과 7은 행 2와
 # 3입니다. 두 행을 요청하고, 의미 없는 3바이트를 보낸 다음, 같은 행을 다시 요청해 봅시다.
@@ -191,9 +192,9 @@ plt.show()
 #
 # ## 亲手实现：按行提供数据的服务器
 #
-# 下面的脚本等待请求，再发回响应。它使用 ZeroMQ 的套接字；ZeroMQ 是一个在进程之间传递消息的库，
-# Jupyter 与本 Notebook 的内核通信时用的也是它。请求的内容是若干个行号（int64）的原始字节，响应的内
-# 容是这些行的数据（float64）的原始字节。端口由操作系统挑选，服务器把端口号打印出来。以
+# 下面的脚本等待请求，再通过 TCP 发回响应。TCP 传输的是字节流，本身不划分消息，所以这里用 Python
+# 标准库中的 `multiprocessing.connection` 逐条收发消息。请求的内容是若干个行号（int64）的原始字节，
+# 响应的内容是这些行的数据（float64）的原始字节。端口由操作系统挑选，服务器把端口号打印出来。以
 # `%%writefile` 开头的单元格不会执行，而是保存为文件。
 #
 # 随后把服务器作为单独的进程启动，让它负责机器 1 的行；在机器 1 上，节点 6 和 7 分别是第 2 行和第 3
@@ -202,16 +203,17 @@ plt.show()
 # %% slot="server-code"
 # %%writefile rows.py
 import sys
+from multiprocessing.connection import Listener
 
 import numpy as np
-import zmq
 
 rows = np.load(sys.argv[1])
-socket = zmq.Context().socket(zmq.REP)
-print(socket.bind_to_random_port("tcp://127.0.0.1"), flush=True)
+listener = Listener(("127.0.0.1", 0))
+print(listener.address[1], flush=True)
 while True:
-    ids = np.frombuffer(socket.recv(), np.int64)
-    socket.send(rows[ids].tobytes())
+    with listener.accept() as connection:
+        ids = np.frombuffer(connection.recv_bytes(), np.int64)
+        connection.send_bytes(rows[ids].tobytes())
 
 # %% slot="ask-code"
 rows = np.array([[10.0 * node, node] for node in range(8)])  # features
@@ -223,13 +225,12 @@ port = int(process.stdout.readline())
 
 
 def ask(request):
-    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
-        socket.linger = 0  # do not wait when closing
-        socket.connect(f"tcp://127.0.0.1:{port}")
-        socket.send(request)
-        if not socket.poll(2000):  # milliseconds
-            return "no reply within 2 s"
-        return np.frombuffer(socket.recv()).reshape(-1, 2).tolist()
+    try:
+        with Client(("127.0.0.1", port)) as connection:
+            connection.send_bytes(request)
+            return np.frombuffer(connection.recv_bytes()).reshape(-1, 2).tolist()
+    except (EOFError, OSError):  # the server closed the connection, or is gone
+        return "no reply"
 
 
 print("another process:", process.pid != os.getpid())
@@ -426,12 +427,12 @@ print("exit status with the bit restored:", status)
 #
 # ## One program for all roles
 #
-# Servers and trainers run the same script, in four files. `report.py` prints lines with timestamps;
-# `model.py` defines the model. In `join.py`, the roles diverge: in a server, `initialize` does not
-# return but answers requests; in a trainer, it returns when all servers have answered. Before that,
-# it starts the trainer's **samplers**, processes that prepare its mini-batches in advance. (A torch
-# `DataLoader` with `num_workers` would fork them from the trainer, whose connections they could not
-# use.)
+# Servers and trainers run the same script, `train.py`, which imports three files. `report.py`
+# prints lines with timestamps; `model.py` defines the model. In `join.py`, the roles diverge: in a
+# server, `initialize` does not return but answers requests; in a trainer, it returns when all
+# servers have answered. Before that, it starts the trainer's **samplers**, processes that prepare
+# its mini-batches in advance. (A torch `DataLoader` with `num_workers` would fork them from the
+# trainer, whose connections they could not use.)
 #
 # Trainer $r$ gets share $r$ of the training nodes. A lone process gets both shares, interleaved, so
 # its batches of 32 hold the same nodes as two batches of 16, as the final check requires. `[:88]`
@@ -626,10 +627,10 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `extra_envs`：传给所有进程的环境变量；`ssh_port`、`ssh_username`：与上文的同名选项相同。
 # - `master_port`：训练器在机器 0 上会合的端口，默认选用空闲端口。
 # - `timeout`：等待所有进程启动并相互连接的最长秒数，之后等待每次响应和屏障（barrier）也以此为限，默
-#   认 300；`max_pause`：进程停住多少秒之后判定为故障，默认 3。
+#   认 300；`max_pause`：进程被挂起超过多少秒即判定为故障，默认 3。
 # - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
 # - `on`：`ssh`、`slurm`、`ray` 或 `local`；`security`：`tls` 或 `none`，见下文；`graph_format`：
-#   为使按 DGL 写的命令也能运行而保留，脚本可从 `DGL_GRAPH_FORMAT` 读取。
+#   仅为兼容 DGL 的启动命令而保留，脚本可从 `DGL_GRAPH_FORMAT` 读取。
 #
 # 一台机器上有多个服务器进程时，它们轮流接收请求：可以同时响应多个训练器，一个在计算时，另一个可以发
 # 送数据。设 `dry_run` 时，`launch` 只打印将要运行的命令。这些命令很长，这里只看其中的片段。
@@ -741,7 +742,7 @@ for name in ("server-1", "trainer-0"):
     print((failure.log_dir / f"{name}.log").read_text("utf8"), end="")
 
 # %% [markdown] slot="tree" lang="en"
-# The launcher reports the **first** failure and the process's machine, role and number; the
+# The launcher reports the **first** failure, with the machine, role and number of its process; the
 # trainers were terminated as a consequence. The exit status after a signal is 128 plus its number;
 # SIGKILL is 9. The log shows that epoch 2 was completed and so has a checkpoint.
 #
@@ -806,7 +807,7 @@ plt.show()
 # The launcher and the agents send each other a heartbeat every second. After 4.5 s without one, the
 # launcher reports a failure, and an agent ends everything on its machine. So nothing is left behind
 # even if a cable is pulled or the launching laptop is closed. Suppose the connection breaks at 5.5
-# s. Change the deadline and the length of the gap; without a running kernel, you see four settings.
+# s. Change the deadline and the gap; without a running kernel, you see four settings.
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
@@ -820,8 +821,8 @@ plt.show()
 # 런처와 에이전트는 네트워크를 통해 1초마다 서로에게 살아 있다는 신호를 보냅니다. 4.5초 동안 신호를
 # 받지 못하면 상대와 연결이 끊긴 것으로 판단하여, 런처는 장애를 보고하고 에이전트는 자기 호스트의
 # 모든 프로세스를 종료합니다. 따라서 케이블이 빠지거나 런처를 실행한 노트북 컴퓨터를 덮어도 남는
-# 프로세스가 없습니다. 4.5초는 너무 길까요, 짧을까요? 연결이 5.5초에 끊긴다고 합시다. 기한과, 연결이
-# 끊겨 있는 시간의 길이를 바꾸어 보십시오. 커널이 실행되지 않는 환경에서는 네 가지 설정의 그림이
+# 프로세스가 없습니다. 4.5초는 너무 길까요, 짧을까요? 연결이 5.5초에 끊긴다고 합시다. 제한 시간과
+# 연결이 끊겨 있는 시간을 바꾸어 봅시다. 커널이 실행되지 않는 환경에서는 네 가지 설정의 그림이
 # 표시됩니다.
 
 # %% [markdown] slot="silence" lang="zh"
@@ -838,6 +839,7 @@ plt.show()
 
 # %% slot="silence-code" tags=["nbval-ignore-output"]
 needs_unix()
+BEAT, SILENCE = 1, 4.5  # seconds
 
 
 def draw_silence(deadline=SILENCE, gap=3):
@@ -868,14 +870,14 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 #
 # ## Resume
 #
-# We relaunch the job with `--resume 1`, this time without samplers. Each machine reads its share of
+# We relaunch the job with `--resume 1` and without samplers. Each machine reads its share of
 # the newest checkpoint that all machines have.
 
 # %% [markdown] slot="resume" lang="ko"
-# 속이 찬 점은 도착한 신호이고, 속이 빈 점은 회색으로 표시한 시간에 유실된 신호입니다. 기한이
+# 속이 찬 점은 도착한 신호이고, 속이 빈 점은 회색으로 표시한 시간에 유실된 신호입니다. 제한 시간이
 # 1.5초이면 1초만 끊겨도 작업이 종료됩니다. 12초이면 훨씬 오래 끊겨도 견디지만, 호스트가 정말로
-# 멈췄을 때 나머지 프로세스가 12초 동안 헛되이 기다립니다. 기한이 4.5초이면 연결이 3초까지 끊겨도
-# 작업이 계속됩니다.
+# 멈췄을 때 나머지 프로세스가 12초 동안 헛되이 기다립니다. 제한 시간이 4.5초이면 연결이 3초까지
+# 끊겨도 작업이 계속됩니다.
 #
 # ## 이어서 실행하기
 #
@@ -889,8 +891,8 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 #
 # ## 从检查点恢复运行
 #
-# 带上 `--resume 1` 再次启动作业，这次不用采样器。每台机器都从所有机器共有的最新检查点中，读取属于自
-# 己的部分。
+# 带上 `--resume 1` 再次启动作业，这次不启用采样器进程。每台机器都从所有机器共有的最新检查点中，
+# 读取属于自己的部分。
 
 # %% slot="resume-code" tags=["nbval-ignore-output"]
 needs_unix()
@@ -934,7 +936,7 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # 같은 작업에 속한 프로세스가 보낸 메시지도 검사합니다. 피클(pickle)을 역직렬화하면 임의의 코드가
 # 실행될 수 있으므로, 받은 데이터를 피클로 역직렬화하지 않습니다. 메시지는 짧은 헤더와 바이트열로
-# 이루어지며, 타입, 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 연결, 곧
+# 이루어지며, 자료형, 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 연결, 곧
 # 트레이너가 서로를 찾고 그래디언트(gradient)를 교환하는 연결은 보호되지 않으므로, 작업은 방화벽
 # 안에서 실행하십시오.
 #
