@@ -1,7 +1,8 @@
 """The errors that gnnlab raises.
 
 Each message says what was found, what was expected and what to do next. Every class is also the
-Python built-in that fits, so ``except ValueError`` and ``except gnnlab.DGLError`` both work.
+Python built-in that fits, so ``except ValueError`` and ``except gnnlab.DGLError`` both work. What
+is wrong, ``error.code`` says to programs.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -42,15 +44,31 @@ _T = TypeVar("_T")
 class GNNLabError(Exception):
     """Root of all errors that gnnlab raises on purpose.
 
+    Attributes
+    ----------
+    code : str
+        Name of the mistake, for programs to compare: it stays when the message is reworded. By
+        default the name of the class, such as ``"invalid_input"``. Processes pass it on.
+
     Examples
     --------
     >>> import gnnlab as dgl
     >>> try:
     ...     dgl.graph(([0, 1], [1]))
     ... except dgl.DGLError as error:
-    ...     print(type(error).__name__)
-    InvalidInput
+    ...     print(type(error).__name__, error.code)
+    InvalidInput edge_ends_differ
     """
+
+    code = "error"
+
+    def __init__(self, *args: object, code: str = "") -> None:
+        super().__init__(*args)
+        if code:
+            self.code = code
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 class InvalidInput(GNNLabError, ValueError):
@@ -111,6 +129,7 @@ def file_error(
     path: str | os.PathLike[str],
     message: str = "",
     kind: type[GNNLabError] = GNNLabError,
+    code: str = "cannot_read",
 ) -> Any:
     """Return an error of gnnlab that is also of the class of ``error``, with its errno.
 
@@ -123,6 +142,7 @@ def file_error(
         By default that of :func:`cannot_read`.
     kind : type
         Class of the result besides that of ``error``.
+    code : str
 
     Examples
     --------
@@ -134,7 +154,9 @@ def file_error(
     True 2 /nowhere/graphs.bin
     """
     both: Any = _both(cast(Any, kind), cast(Any, type(error)))
-    return both(error.errno, message or cannot_read(path, error), str(path))
+    made = both(error.errno, message or cannot_read(path, error), str(path))
+    made.code = code
+    return made
 
 
 def check_file(
@@ -143,14 +165,15 @@ def check_file(
     kind: type[GNNLabError] = InvalidInput,
 ) -> None:
     """Raise an error that is also the OSError that fits, if that is no file that can be reached."""
-    code, what = errno.EISDIR, "not a file"  # a folder; or a pipe, which a reader would wait for
+    number, what = errno.EISDIR, "not a file"  # a folder; or a pipe, which a reader would wait for
     try:
         if stat.S_ISREG(os.stat(path).st_mode):
             return
     except (OSError, ValueError) as error:
-        code = getattr(error, "errno", None) or errno.ENOENT
-        what = "no such file" if code == errno.ENOENT else os.strerror(code)
-    raise file_error(OSError(code, what), path, f"{os.fspath(path)}: {what}; {advice}", kind)
+        number = getattr(error, "errno", None) or errno.ENOENT
+        what = "no such file" if number == errno.ENOENT else os.strerror(number)
+    message = f"{os.fspath(path)}: {what}; {advice}"
+    raise file_error(OSError(number, what), path, message, kind, "no_file")
 
 
 @contextmanager
@@ -165,7 +188,8 @@ def reading(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError)
         raise
     except UnicodeDecodeError as error:
         kind = InvalidInput if kind is GNNLabError else kind
-        raise kind(f"{os.fspath(path)} is not text in UTF-8 ({error})") from error
+        message = f"{os.fspath(path)} is not text in UTF-8 ({error})"
+        raise kind(message, code="not_utf8") from error
     except OSError as error:
         raise file_error(error, path, kind=kind) from error
 
@@ -182,7 +206,7 @@ def writing(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError)
             f"{os.fspath(path)} cannot be written ({error.strerror or error}). What was there "
             "before has not changed; free some space, or choose another place"
         )
-        raise file_error(error, path, message, kind) from error
+        raise file_error(error, path, message, kind, "cannot_write") from error
 
 
 @functools.cache
@@ -200,7 +224,7 @@ class _OfFile(GNNLabError):
     def __reduce__(self) -> Any:
         _, builtin, kind = type(self).__bases__
         error: Any = self
-        return file_error, (builtin(error.errno, ""), error.filename, str(self), kind)
+        return file_error, (builtin(error.errno, ""), error.filename, str(self), kind, self.code)
 
 
 def whole_number(value: Any, name: str, least: int = 0) -> int:
@@ -214,7 +238,8 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     gnnlab.errors.InvalidInput: num_parts must be a whole number, at least 1; found '4'
     """
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        raise InvalidInput(f"{name} must be a whole number, at least {least}; found {value!r}")
+        message = f"{name} must be a whole number, at least {least}; found {value!r}"
+        raise InvalidInput(message, code="not_whole_number")
     return int(value)
 
 
@@ -258,7 +283,7 @@ def no_graph(found: object, what: str) -> NoReturn:
     elif name == "DistGraph":
         how = "its edges are on many machines; take a block of a mini-batch, or g.local_partition"
     how = _CONVERTERS.get(type(found).__module__.partition(".")[0], how)
-    raise InvalidInput(f"{what} needs a graph; found {name}: {how}")
+    raise InvalidInput(f"{what} needs a graph; found {name}: {how}", code="no_graph")
 
 
 def takes_graph(function: _T, module: str | None = None) -> _T:

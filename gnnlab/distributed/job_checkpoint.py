@@ -227,8 +227,9 @@ class _Place:
                 message = f"{failure}: rank {rank} failed ({text[1:]})"
                 if isinstance(problem, OSError):
                     disk = OSError(problem.errno, "")
-                    raise file_error(disk, problem.filename or self.folder, message) from problem
-                raise GNNLabError(message) from problem
+                    where = problem.filename or self.folder
+                    raise file_error(disk, where, message, code="rank_not_done") from problem
+                raise GNNLabError(message, code="rank_not_done") from problem
         return [text[1:] for text in texts]
 
     def numbers(self) -> list[int]:

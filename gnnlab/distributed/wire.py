@@ -57,7 +57,7 @@ _ERRORS = [errors.NotFound, errors.OutOfRange, errors.PartitionError, InvalidInp
 
 
 class _Head(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """The header: ``kind`` is a class of messages, or "ok", or a class of errors."""
+    """The header: ``kind`` is a class of messages, "ok", or a class of errors (and ".code")."""
 
     version: int
     kind: str
@@ -101,10 +101,12 @@ def encode_reply(number: int, reply: Any) -> list[Any]:
 
 
 def encode_error(number: int, error: BaseException) -> list[Any]:
-    """Turn an error into a frame: its class in gnnlab, and its text."""
+    """Turn an error into a frame: its class in gnnlab, its code if it has its own, and its text."""
     kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
     text = str(error) if kind else f"{type(error).__name__}: {error}"
-    return _encode((kind or GNNLabError).__name__, number, text[:_MAX_TEXT])
+    code = vars(error).get("code") if kind else None
+    name = (kind or GNNLabError).__name__
+    return _encode(f"{name}.{code}" if code else name, number, text[:_MAX_TEXT])
 
 
 def request_size(message: Any) -> int:
@@ -217,10 +219,11 @@ def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, An
         return -1, None
     if head.kind == "ok":
         return head.number, _read_body(head, EXCHANGES[kinds[head.number]].reply, frames)
-    error = next((kind for kind in _ERRORS if kind.__name__ == head.kind), None)
+    name, _, code = head.kind.partition(".")
+    error = next((kind for kind in _ERRORS if kind.__name__ == name), None)
     if error is None:
         raise BadFrame(f"there are no replies of kind {head.kind[:40]!r}")
-    return head.number, error(_read_body(head, str, frames))
+    return head.number, error(_read_body(head, str, frames), code=code)
 
 
 def _read_head(frames: Sequence[Any]) -> _Head:

@@ -142,7 +142,7 @@ def heterograph(
         try:
             relations[etype] = Relation.from_edges(src, dst, counts[etype[0]], counts[etype[2]])
         except (InvalidInput, OutOfRange) as error:
-            raise type(error)(f"edge type {etype}: {error}") from None
+            raise type(error)(f"edge type {etype}: {error}", code=error.code) from None
     dtypes = {arrays[0].dtype for _, arrays in read.values()}
     given = dtypes.pop() if len(dtypes) == 1 else torch.int64
     sizes = {ntype: counts[ntype] for ntype in sorted(counts)}

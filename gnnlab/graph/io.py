@@ -93,7 +93,7 @@ def save_graphs(
     path = Path(filename)
     if os.path.isdir(path):
         message = f"{path} is a folder; give the name of a file in it"
-        raise file_error(OSError(errno.EISDIR, ""), path, message, InvalidInput)
+        raise file_error(OSError(errno.EISDIR, ""), path, message, InvalidInput, "is_folder")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_arrays(path, arrays.found, metadata)

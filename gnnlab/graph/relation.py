@@ -154,7 +154,8 @@ class Relation:
         if src.shape != dst.shape or src.ndim != 1:
             raise InvalidInput(
                 "an edge needs one source and one destination: two one-dimensional arrays of the "
-                f"same length; found shapes {tuple(src.shape)} and {tuple(dst.shape)}"
+                f"same length; found shapes {tuple(src.shape)} and {tuple(dst.shape)}",
+                code="edge_ends_differ",
             )
         for ids, bound, end in ((src, num_src, "source"), (dst, num_dst, "destination")):
             check_ids(ids, bound, f"{end} node")

@@ -84,7 +84,7 @@ def read_ip_config(
     try:
         text = Path(path).read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path} cannot be read ({error}); {what}") from None
+        raise InvalidInput(f"{path} cannot be read ({error}); {what}", code="cannot_read") from None
     except OSError as error:
         raise file_error(error, path, f"{cannot_read(path, error)}; {what}", InvalidInput) from None
     hosts: list[Host] = []

@@ -41,7 +41,7 @@ from gnnlab.launch.job_spec import Command, JobSpec
 from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.launch.probe import versions
 from gnnlab.launch.status_table import StatusTable
-from gnnlab.system.command import add_ssh_options, command, command_parser
+from gnnlab.system.command import command, command_parser
 
 __all__ = ["LaunchError", "Result", "main", "run"]
 

@@ -88,7 +88,7 @@ def check_choice(
     """Raise an error unless ``found`` is one of the choices."""
     if found not in tuple(choices):  # what is no text may not be hashable
         names = ", ".join(repr(choice) for choice in choices)
-        raise error(f"unknown {what} {found!r}; choose one of {names}")
+        raise error(f"unknown {what} {found!r}; choose one of {names}", code="unknown_choice")
 
 
 def relation_of(g: HasRelation, what: str = "an operator") -> Relation:

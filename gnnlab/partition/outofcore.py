@@ -200,7 +200,7 @@ def _scratch_errors(out_path: StrPath, scratch: StrPath | None) -> Iterator[None
             "space, or pass scratch= with a folder on another disk"
         )
         target = error.filename or scratch or out_path
-        raise file_error(error, target, message, PartitionError) from error
+        raise file_error(error, target, message, PartitionError, "cannot_write") from error
 
 
 # --------------------------------------------------------------------------- the parts of nodes

@@ -181,7 +181,7 @@ class PartitionWriter:
                 f"cannot write {target}: {error.strerror}. What {self.folder} held before is still "
                 "there; free some space, or choose another folder"
             )
-            raise file_error(error, target, message, PartitionError) from error
+            raise file_error(error, target, message, PartitionError, "cannot_write") from error
 
     @contextmanager
     def open(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> Iterator[ArrayFile]:
