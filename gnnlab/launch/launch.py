@@ -41,7 +41,7 @@ from gnnlab.launch.job_spec import Command, JobSpec
 from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.launch.probe import versions
 from gnnlab.launch.status_table import StatusTable
-from gnnlab.system.command import command, command_parser
+from gnnlab.system.command import add_ssh_options, command, command_parser
 
 __all__ = ["LaunchError", "Result", "main", "run"]
 
@@ -544,8 +544,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from gnnlab.launch.backends.ssh import add_ssh_options
-
     parser = command_parser("launch", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add(
