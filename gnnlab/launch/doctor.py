@@ -32,7 +32,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.launch import probe
 from gnnlab.launch.backends import NAMES, Backend, Request, choose, open_backend
 from gnnlab.launch.backends.ssh import Login, LoginError, reason
-from gnnlab.launch.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
+from gnnlab.launch.ip_config import IP_CONFIG_HELP, Endpoint, names_of, read_ip_config
 from gnnlab.system.command import add_ssh_options, command, command_parser, locale_language
 
 __all__ = ["Finding", "diagnose", "main"]
@@ -96,11 +96,11 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
     elif arguments.on == "local":
         if arguments.ip_config:  # which a job on this computer reads, too
             read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
-        hosts, names, count = [Host("localhost")], ["localhost"], 1
+        hosts, names, count = [Endpoint("localhost")], ["localhost"], 1
         all_facts = [_examine_here(arguments)]
     else:
         with open_backend(arguments.on, Request()) as backend, _mark(arguments) as mark:
-            hosts = [Host(host.address) for host in backend.hosts()]
+            hosts = [Endpoint(host.address) for host in backend.hosts()]
             names = [host.name for host in backend.hosts()]
             parts = _num_parts(arguments) or len(hosts)
             count = min(parts, len(hosts))  # a job takes as many as there are parts
@@ -193,7 +193,7 @@ def _read_facts(output: str, begun: float) -> dict[str, Any]:
 
 
 def _examine(
-    arguments: argparse.Namespace, hosts: list[Host], number: int
+    arguments: argparse.Namespace, hosts: list[Endpoint], number: int
 ) -> dict[str, Any] | Finding:
     """Get the facts of one machine over ssh, or a Finding that says why that failed."""
     host = hosts[number]

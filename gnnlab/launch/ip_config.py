@@ -20,7 +20,7 @@ from pathlib import Path
 
 from gnnlab.errors import InvalidInput, cannot_read, file_error
 
-__all__ = ["DEFAULT_PORT", "IP_CONFIG_HELP", "Host", "names_of", "read_ip_config"]
+__all__ = ["DEFAULT_PORT", "IP_CONFIG_HELP", "Endpoint", "names_of", "read_ip_config"]
 
 DEFAULT_PORT = 30050
 IP_CONFIG_HELP = (
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:-]*")  # cannot be an option of 
 
 
 @dataclass(frozen=True)
-class Host:
+class Endpoint:
     """A machine of the file.
 
     Attributes
@@ -49,7 +49,7 @@ class Host:
 
 def read_ip_config(
     path: str | os.PathLike[str], num_parts: int | None = None, num_servers: int = 1
-) -> list[Host]:
+) -> list[Endpoint]:
     """Read the machines of a cluster.
 
     Parameters
@@ -62,7 +62,7 @@ def read_ip_config(
 
     Returns
     -------
-    list of Host
+    list of Endpoint
         In the order of the lines: machine i holds part i.
 
     Raises
@@ -87,7 +87,7 @@ def read_ip_config(
         raise InvalidInput(f"{path} cannot be read ({error}); {what}", code="cannot_read") from None
     except OSError as error:
         raise file_error(error, path, f"{cannot_read(path, error)}; {what}", InvalidInput) from None
-    hosts: list[Host] = []
+    hosts: list[Endpoint] = []
     lines: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         if fields := line.partition("#")[0].split():
@@ -107,13 +107,13 @@ def read_ip_config(
     return hosts
 
 
-def names_of(hosts: Sequence[Host]) -> list[str]:
+def names_of(hosts: Sequence[Endpoint]) -> list[str]:
     """Name the machines for messages: by address, plus number if an address occurs twice.
 
     Examples
     --------
-    >>> from gnnlab.launch.ip_config import Host, names_of
-    >>> names_of([Host("10.0.0.1", 30050), Host("10.0.0.1", 30060), Host("10.0.0.2")])
+    >>> from gnnlab.launch.ip_config import Endpoint, names_of
+    >>> names_of([Endpoint("10.0.0.1", 1), Endpoint("10.0.0.1", 2), Endpoint("10.0.0.2")])
     ['10.0.0.1 (machine 0)', '10.0.0.1 (machine 1)', '10.0.0.2']
     """
     addresses = [host.address for host in hosts]
@@ -123,7 +123,7 @@ def names_of(hosts: Sequence[Host]) -> list[str]:
     ]
 
 
-def _check_ports(host: Host, other: Host, num_servers: int, where: str) -> None:
+def _check_ports(host: Endpoint, other: Endpoint, num_servers: int, where: str) -> None:
     if host.address != other.address or host.port is None or other.port is None:
         return
     if abs(host.port - other.port) < num_servers:
@@ -135,9 +135,9 @@ def _check_ports(host: Host, other: Host, num_servers: int, where: str) -> None:
         )
 
 
-def _read_line(fields: Sequence[str], where: str) -> Host:
+def _read_line(fields: Sequence[str], where: str) -> Endpoint:
     port = fields[1] if len(fields) == 2 else "1"
     fits = len(fields) <= 2 and _ADDRESS.fullmatch(fields[0]) is not None
     if not (fits and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
         raise InvalidInput(f"{where}: expected `address [port]`, the port from 1 to 65535")
-    return Host(fields[0], int(port) if len(fields) == 2 else None)
+    return Endpoint(fields[0], int(port) if len(fields) == 2 else None)

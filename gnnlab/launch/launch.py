@@ -255,7 +255,7 @@ def _run(
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
-    names = names_of([ip_configs.Host(name) for name in job.names])
+    names = names_of([ip_configs.Endpoint(name) for name in job.names])
     table = StatusTable(names, {"server": job.num_servers, "trainer": job.num_trainers})
     supervisor = JobSupervisor(job.names, folder, table, trace_dir, backend)
     grace = {}

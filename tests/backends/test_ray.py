@@ -246,7 +246,7 @@ def without_server(job: Job) -> None:
 
 
 def without_actor(job: Job) -> None:
-    for pid in job.hosts.find(1, "ray::Runner"):
+    for pid in job.hosts.find(1, "ray::NodeActor"):
         os.kill(pid, signal.SIGKILL)
 
 

@@ -47,14 +47,14 @@ class Request:
     num_hosts : int or None
         Machines needed: as many as the graph has parts. None if the graph cannot be read here;
         then all hosts of the backend.
-    listed : tuple of ip_config.Host
+    listed : tuple of ip_config.Endpoint
         Lines of an ip_config; backends that know their hosts need none.
     ssh_port, ssh_username : optional
         For ssh; by default those of the user's ssh configuration.
     """
 
     num_hosts: int | None = None
-    listed: tuple[ip_config.Host, ...] = ()
+    listed: tuple[ip_config.Endpoint, ...] = ()
     ssh_port: int | None = None
     ssh_username: str | None = None
 

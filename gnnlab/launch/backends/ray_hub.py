@@ -3,7 +3,7 @@
     ray_hub.py hub FOLDER NUMBER                  # NUMBER 0: all nodes
     ray_hub.py relay SOCKET INDEX COMMAND...
 
-It imports nothing of gnnlab: Ray sends :class:`Runner` to the nodes by value, as a class of
+It imports nothing of gnnlab: Ray sends :class:`NodeActor` to the nodes by value, as a class of
 ``__main__``, and Ray's workers need no gnnlab. A relay passes its standard streams to the hub, as
 file descriptors and with a line of JSON, and waits for the exit status, one byte.
 """
@@ -32,7 +32,7 @@ _LOST = 255  # exit status when Ray fails, as ssh has it
 _PIECE = 1 << 16  # bytes; Ray sends results of this size directly
 
 
-class Runner:
+class NodeActor:
     """Actor: a program and its standard streams. Its methods block, each in its own thread."""
 
     def __init__(self, command: Sequence[str], folder: str) -> None:
@@ -181,7 +181,7 @@ class Hub:
         options |= {"scheduling_strategy": strategy, "max_concurrency": 8}
         get = self._get
         try:
-            actor = self._ray.remote(Runner).options(**options).remote(command, folder)
+            actor = self._ray.remote(NodeActor).options(**options).remote(command, folder)
             self._actors.append(actor)
             ended = actor.wait.remote()
             copies = (
