@@ -166,7 +166,7 @@ def test_what_is_missing_raises_as_python_does() -> None:
         import importlib.util
         import gnnlab.compat.as_dgl
         print(importlib.util.find_spec("dgl.cuda"))
-        for line in ("import dgl.graphbolt", "from dgl import nothing", "import dgl.graph",
+        for line in ("import dgl.cuda", "from dgl import nothing", "import dgl.graph",
                      "from dgl.nn import NoConv", "from dgl.sampling import nothing"):
             try:
                 exec(line)
@@ -176,7 +176,7 @@ def test_what_is_missing_raises_as_python_does() -> None:
     )
     assert printed == [
         "None",
-        "ModuleNotFoundError No module named 'dgl.graphbolt'",
+        "ModuleNotFoundError No module named 'dgl.cuda'",
         "ImportError cannot import name 'nothing' from 'gnnlab.compat'",
         "ModuleNotFoundError No module named 'dgl.graph'",
         "ImportError cannot import name 'NoConv' from 'gnnlab.compat.nn'",
