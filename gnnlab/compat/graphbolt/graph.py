@@ -41,7 +41,7 @@ class SamplingGraph:
 
 
 class FusedCSCSamplingGraph(SamplingGraph):
-    """A graph, with or without types, made by :func:`fused_csc_sampling_graph`.
+    """A graph, with or without types; ``fused_csc_sampling_graph`` is another name.
 
     Attributes
     ----------
@@ -57,6 +57,12 @@ class FusedCSCSamplingGraph(SamplingGraph):
         Edge types are written ``"user:likes:item"``.
     node_attributes, edge_attributes : dict of str to torch.Tensor, optional
         A row for each node, and for each edge in the order of ``indices``.
+
+    Examples
+    --------
+    >>> import gnnlab.compat.graphbolt as gb, torch
+    >>> gb.fused_csc_sampling_graph(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 0])).num_edges
+    3
     """
 
     def __init__(
@@ -70,6 +76,25 @@ class FusedCSCSamplingGraph(SamplingGraph):
         node_attributes: Mapping[str, torch.Tensor] | None = None,
         edge_attributes: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
+        if len(csc_indptr) < 1 or int(csc_indptr[-1]) != len(indices):
+            raise InvalidInput(
+                f"csc_indptr must end at the number of edges, which is {len(indices)}"
+            )
+        kinds = node_type_to_id, edge_type_to_id, node_type_offset, type_per_edge
+        if any(each is not None for each in kinds) and any(each is None for each in kinds):
+            raise InvalidInput(
+                "a graph with types has node_type_offset, type_per_edge, node_type_to_id and "
+                "edge_type_to_id"
+            )
+        for what, size, attributes in (
+            ("node", len(csc_indptr) - 1, node_attributes),
+            ("edge", len(indices), edge_attributes),
+        ):
+            for name, values in (attributes or {}).items():
+                if len(values) != size:
+                    raise InvalidInput(
+                        f"{what} attribute {name!r} has {len(values)} rows, not {size}"
+                    )
         self.csc_indptr, self.indices = csc_indptr, indices
         self.node_type_offset, self.type_per_edge = node_type_offset, type_per_edge
         self.node_type_to_id, self.edge_type_to_id = node_type_to_id, edge_type_to_id
@@ -269,43 +294,7 @@ class FusedCSCSamplingGraph(SamplingGraph):
         )
 
 
-def fused_csc_sampling_graph(
-    csc_indptr: torch.Tensor,
-    indices: torch.Tensor,
-    node_type_offset: torch.Tensor | None = None,
-    type_per_edge: torch.Tensor | None = None,
-    node_type_to_id: Mapping[str, int] | None = None,
-    edge_type_to_id: Mapping[str, int] | None = None,
-    node_attributes: Mapping[str, torch.Tensor] | None = None,
-    edge_attributes: Mapping[str, torch.Tensor] | None = None,
-) -> FusedCSCSamplingGraph:
-    """Make a graph of its in-edges; the parameters are attributes of the result.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb, torch
-    >>> gb.fused_csc_sampling_graph(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 0])).num_edges
-    3
-    """
-    if len(csc_indptr) < 1 or int(csc_indptr[-1]) != len(indices):
-        raise InvalidInput(f"csc_indptr must end at the number of edges, which is {len(indices)}")
-    kinds = node_type_to_id, edge_type_to_id, node_type_offset, type_per_edge
-    if any(each is not None for each in kinds) and any(each is None for each in kinds):
-        raise InvalidInput(
-            "a graph with types has all of node_type_offset, type_per_edge, node_type_to_id and "
-            "edge_type_to_id"
-        )
-    for what, size, attributes in (
-        ("node", len(csc_indptr) - 1, node_attributes),
-        ("edge", len(indices), edge_attributes),
-    ):
-        for name, values in (attributes or {}).items():
-            if len(values) != size:
-                raise InvalidInput(f"{what} attribute {name!r} has {len(values)} rows, not {size}")
-    return FusedCSCSamplingGraph(
-        csc_indptr, indices, node_type_offset, type_per_edge, node_type_to_id, edge_type_to_id,
-        node_attributes, edge_attributes,
-    )  # fmt: skip
+fused_csc_sampling_graph = FusedCSCSamplingGraph  # in DGL a function
 
 
 def from_dglgraph(
