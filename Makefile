@@ -54,7 +54,7 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
 test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
-		--ignore=tests/backends --ignore-glob='gnnlab/kernels/*_triton.py' \
+		--ignore=tests/backends --ignore-glob='gnnlab/*/*triton*.py' \
 		$(if $(CI)$(ALL),,$(DGL:%=--ignore=%)) \
 		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)
 

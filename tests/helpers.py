@@ -110,6 +110,18 @@ def raises(code: str) -> Iterator[pytest.ExceptionInfo[Any]]:
     assert re.search(words, str(error)), f"tests/messages.toml has {words!r}; found {error!r}"
 
 
+def computes_lstm_in_bfloat16() -> bool:
+    """Whether torch has an LSTM of bfloat16 for this processor; for some it has none."""
+    import torch
+
+    try:
+        with torch.autocast("cpu", torch.bfloat16):
+            torch.nn.LSTM(1, 1)(torch.ones(1, 1))
+    except RuntimeError:
+        return False
+    return True
+
+
 def let_go(caught: pytest.ExceptionInfo[BaseException]) -> None:
     """Free what the frames of an error hold, the iteration of a loader with workers among it.
 

@@ -134,7 +134,10 @@ class Rows(MutableMapping[str, torch.Tensor]):
 def _rows(frames: Mapping[Any, Any], ids: Any) -> Rows:
     """Return the rows of some IDs, which may be a slice, in a graph with one type."""
     if len(frames) != 1:
-        raise NotFound("name the type first: IDs alone are for graphs with one type")
+        raise NotFound(
+            f"there is no type {ids!r}; there are {describe(frames)}. IDs alone are for graphs "
+            "with one type: name the type first"
+        )
     (frame,) = frames.values()
     if not isinstance(frame, Frame):
         raise InvalidInput("rows on other machines are read by feature: g.ndata[name][ids]")

@@ -25,7 +25,7 @@ from gnnlab import compat as dgl_compat
 from gnnlab.compat import nn as layers
 from tests.accelerator import GPU
 from tests.compat import nn_references as ref
-from tests.helpers import ROOT
+from tests.helpers import ROOT, computes_lstm_in_bfloat16
 from tests.nn.toy import random_block, random_graph
 
 MOST_LINES = 2860
@@ -520,7 +520,14 @@ def test_as_on_the_cpu(name):
         torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", FIRST)
+MIXED = [
+    each
+    for each in FIRST
+    if computes_lstm_in_bfloat16() or not str(each.values[0]).endswith(("lstm", "Set2Set"))
+]
+
+
+@pytest.mark.parametrize("name", MIXED)
 def test_mixed_precision(name):
     """Under autocast the result is near the one in float32, and has gradients."""
     layer = build(name).float()
