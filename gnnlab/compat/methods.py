@@ -122,9 +122,9 @@ class DGLGraph(Graph, metaclass=StandIn):
 
     def unpin_memory_(self) -> Graph:
         """Move structure and features out of pinned memory, and return the graph."""
-        from gnnlab.graph.placement import _change_tensors
+        from gnnlab.graph.placement import change_tensors
 
-        return _change_tensors(self, lambda t: t.clone() if t.is_pinned() else t)
+        return change_tensors(self, lambda t: t.clone() if t.is_pinned() else t)
 
     def node_attr_schemes(self, ntype: str | None = None) -> dict[str, Scheme]:
         """Return shape and dtype of each node feature."""

@@ -28,18 +28,22 @@ class OneGraph:
     """Indexing of a data set that holds one graph."""
 
     name: str
-    _graph: Graph
+    graph: Graph  # before the transform
     _transform: Transform | None = None
 
     def __getitem__(self, index: int) -> Graph:
         """Return the graph; 0 is the only index."""
         if index != 0:
             raise OutOfRange(f"{self.name} holds one graph, dataset[0]; found index {index}")
-        return self._graph if self._transform is None else self._transform(self._graph)
+        return self.graph if self._transform is None else self._transform(self.graph)
 
     def __len__(self) -> int:
         """Number of graphs: 1."""
         return 1
+
+
+def _column(name: str) -> property:
+    return property(lambda self: self.graph.ndata[name], doc=f"``dataset[0].ndata[{name!r}]``.")
 
 
 class NodeDataset(OneGraph):
@@ -84,21 +88,20 @@ class NodeDataset(OneGraph):
         self.num_labels, self._transform = raw.num_classes, transform
         edges = raw.with_reverse_edges() if add_reverse_edges else raw
         ends = (torch.from_numpy(edges.src), torch.from_numpy(edges.dst))
-        self._graph = graph(ends, num_nodes=raw.num_nodes, idtype=torch.int64)
-        self._graph.ndata["feat"] = torch.from_numpy(raw.feat)
-        self._graph.ndata["label"] = torch.from_numpy(raw.label)
+        self.graph = graph(ends, num_nodes=raw.num_nodes, idtype=torch.int64)
+        self.graph.ndata["feat"] = torch.from_numpy(raw.feat)
+        self.graph.ndata["label"] = torch.from_numpy(raw.label)
         parts = (raw.train_idx, raw.val_idx, raw.test_idx)
         self.train_idx, self.val_idx, self.test_idx = (torch.from_numpy(ids) for ids in parts)
-        set_masks(self._graph.ndata, (self.train_idx, self.val_idx, self.test_idx))
+        set_masks(self.graph.ndata, (self.train_idx, self.val_idx, self.test_idx))
 
-    @property
-    def graph(self) -> Graph:
-        """The graph before ``transform``: an old name."""
-        return self._graph
+    # DGL's old names, as is ``num_labels``
+    features, labels = _column("feat"), _column("label")
+    train_mask, val_mask, test_mask = map(_column, MASKS)
 
     def __repr__(self) -> str:
         """Name, sizes of the graph, number of classes and sizes of the split."""
-        g = self._graph
+        g = self.graph
         return (
             f'Dataset("{self.name}", num_nodes={g.num_nodes()}, num_edges={g.num_edges()}, '
             f"num_features={g.ndata['feat'].shape[1]}, num_classes={self.num_classes}, "

@@ -132,7 +132,7 @@ def share_memory(graph: GraphT) -> GraphT:
     Processes that receive the graph afterwards, forked or fresh, map the same memory. Tensors and
     arrays that you took from the graph before keep the old memory.
     """
-    return _change_tensors(graph, _shared)
+    return change_tensors(graph, _shared)
 
 
 def _shared(tensor: torch.Tensor) -> torch.Tensor:
@@ -151,7 +151,7 @@ def pin_memory_(graph: GraphT) -> GraphT:
     """Pin structure and features for fast copies to a GPU, and return the graph."""
     if accelerators.kind() is None:
         raise InvalidInput("pin_memory_() needs a GPU to copy to; none is available here")
-    return _change_tensors(graph, _pinned)
+    return change_tensors(graph, _pinned)
 
 
 def _pinned(tensor: torch.Tensor) -> torch.Tensor:
@@ -169,7 +169,8 @@ def pin_features(graph: GraphCore) -> None:
                 frame[name] = _pinned(column)
 
 
-def _change_tensors(graph: GraphT, change: Callable[[torch.Tensor], torch.Tensor]) -> GraphT:
+def change_tensors(graph: GraphT, change: Callable[[torch.Tensor], torch.Tensor]) -> GraphT:
+    """Replace each tensor of the structure and of the features, and return the graph."""
     graph.relations = {name: r.map(change) for name, r in graph.relations.items()}
     for frames in (graph.src_frames, graph.dst_frames, graph.edge_frames):
         for frame in frames.values():

@@ -59,7 +59,8 @@ def direct(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> l
         return found.to(ids.device)
 
     monkeypatch.setattr(accelerators, "runs_triton", lambda device: device.type != "cpu")
-    monkeypatch.setattr(kernels, "gather_triton", type("", (), {"rows": staticmethod(rows)}), False)
+    # Not setattr, which would import the module: Triton need not be installed.
+    monkeypatch.setitem(vars(kernels), "gather_triton", type("", (), {"rows": staticmethod(rows)}))
     return read
 
 

@@ -63,7 +63,7 @@ class AsNodePredDataset(OneGraph):
         _check_options("AsNodePredDataset", kwargs)
         item = dataset[0]
         found, labels = item if isinstance(item, tuple) else (item, None)
-        self._graph = g = found.local_var()
+        self.graph = g = found.local_var()
         data = g.ndata if target_ntype is None else g.nodes[target_ntype].data
         if labels is not None:
             data["label"] = torch.as_tensor(labels).reshape(-1)
@@ -155,7 +155,7 @@ class AsLinkPredDataset(OneGraph):
         self.num_classes = getattr(dataset, "num_classes", None)
         src, dst = g.edges()
         subset = _split_edges(src.long(), dst.long(), _ratio(split_ratio), seed)
-        self._graph = remove_edges(g, subset > 0)
+        self.graph = remove_edges(g, subset > 0)
         val, test = ((src[subset == part], dst[subset == part]) for part in (1, 2))
         num_held_out = len(val[0]) + len(test[0])
         with stream(seed):
