@@ -135,7 +135,7 @@ class NeighborSampler(_LayerSampler):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> import gnnlab.compat.graphbolt as gb
     >>> graph = gb.from_dglgraph(dgl.graph(([0, 1, 2], [1, 2, 0])), is_homogeneous=True)
     >>> pipe = gb.ItemSampler(gb.ItemSet(3, names="seeds"), batch_size=2)

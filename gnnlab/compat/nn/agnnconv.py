@@ -32,7 +32,7 @@ class AGNNConv(ZeroInDegree):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [2, 2]))
     >>> dgl.nn.AGNNConv(allow_zero_in_degree=True)(graph, torch.eye(3)).detach()[2]
     tensor([0.5000, 0.5000, 0.0000])

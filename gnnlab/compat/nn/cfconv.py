@@ -41,7 +41,7 @@ class CFConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [1, 2]))
     >>> dgl.nn.CFConv(5, 4, 3, 2)(graph, torch.ones(3, 5), torch.ones(2, 4)).shape
     torch.Size([3, 2])

@@ -48,7 +48,7 @@ class DenseGraphConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> dgl.nn.DenseGraphConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
@@ -105,7 +105,7 @@ class DenseSAGEConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> dgl.nn.DenseSAGEConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
@@ -156,7 +156,7 @@ class DenseChebConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> path = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     >>> dgl.nn.DenseChebConv(5, 2, k=3)(path, torch.ones(3, 5)).shape
     torch.Size([3, 2])

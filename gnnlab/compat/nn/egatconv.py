@@ -42,7 +42,7 @@ class EGATConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2, 0], [1, 2, 0, 2]))
     >>> layer = dgl.nn.EGATConv(5, 4, 3, 2, num_heads=6)
     >>> nodes, edges = layer(graph, torch.ones(3, 5), torch.ones(4, 4))

@@ -37,7 +37,7 @@ class GatedGCNConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [1, 2]))
     >>> nodes, edges = dgl.nn.GatedGCNConv(5, 4, 2)(graph, torch.ones(3, 5), torch.ones(2, 4))
     >>> nodes.shape, edges.shape

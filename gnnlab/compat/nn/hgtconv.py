@@ -41,7 +41,7 @@ class HGTConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
     >>> layer = dgl.nn.HGTConv(5, 3, num_heads=2, num_ntypes=2, num_etypes=4)
     >>> types = torch.tensor([0, 1, 1])

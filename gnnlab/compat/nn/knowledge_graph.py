@@ -34,7 +34,7 @@ class TransE(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> layer = dgl.nn.TransE(num_rels=4, feats=5)
     >>> layer(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([3, 0])).shape
     torch.Size([2])
@@ -74,7 +74,7 @@ class TransR(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> layer = dgl.nn.TransR(num_rels=4, rfeats=3, nfeats=5)
     >>> layer(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([3, 0])).shape
     torch.Size([2])

@@ -111,7 +111,7 @@ class PNAConv(nn.Module):
 
     Examples
     --------
-    >>> import torch, gnnlab as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> layer = dgl.nn.PNAConv(4, 6, ["mean", "std"], ["identity"], delta=1.5, num_towers=2)
     >>> layer(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 4)).shape
     torch.Size([3, 6])

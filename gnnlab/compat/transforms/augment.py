@@ -42,7 +42,7 @@ class NodeShuffle(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.ndata["h"] = torch.arange(3)
@@ -65,7 +65,7 @@ class DropNode(_WithProbability):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.DropNode(p=1.0)(dgl.graph(([0, 1], [1, 2]))).num_nodes()
     0
@@ -84,7 +84,7 @@ class DropEdge(_WithProbability):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.DropEdge(p=0.0)(dgl.graph(([0, 1], [1, 2]))).num_edges()
     2
@@ -103,7 +103,7 @@ class AddEdge(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.AddEdge(ratio=0.5)(dgl.graph(([0, 1], [1, 2]))).num_edges()
     3
@@ -139,7 +139,7 @@ class FeatMask(_WithProbability):
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0], [1]))
     >>> g.ndata["h"] = torch.ones(2, 3)

@@ -62,7 +62,7 @@ class GCNNorm(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.GCNNorm()(dgl.graph(([0, 1, 1], [1, 1, 0]))).edata["w"]
     tensor([0.7071, 0.5000, 0.7071])
@@ -126,7 +126,7 @@ class PPR(_Diffusion):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.PPR(alpha=0.5)(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.5000, 0.0000, 0.2500, 0.5000])
@@ -160,7 +160,7 @@ class HeatKernel(_Diffusion):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.HeatKernel(t=1.0)(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.3679, 0.0000, 0.3679, 0.3679])
@@ -194,7 +194,7 @@ class GDC(_Diffusion):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.GDC([0.3, 0.2])(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.3000, 0.0000, 0.2000, 0.3000])
@@ -231,7 +231,7 @@ class RowFeatNormalizer(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0], [1]))
     >>> g.ndata["h"] = torch.tensor([[1.0, 3.0], [0.0, 0.5]])
@@ -281,7 +281,7 @@ class SIGNDiffusion(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.ndata["feat"] = torch.tensor([[1.0], [2.0], [4.0]])

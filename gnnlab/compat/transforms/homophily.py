@@ -56,7 +56,7 @@ def node_homophily(graph: Graph, y: torch.Tensor) -> float:
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
     >>> transforms.node_homophily(path, torch.tensor([0, 0, 1]))
@@ -71,7 +71,7 @@ def edge_homophily(graph: Graph, y: torch.Tensor) -> float:
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
     >>> transforms.edge_homophily(path, torch.tensor([0, 0, 1]))
@@ -88,7 +88,7 @@ def linkx_homophily(graph: Graph, y: torch.Tensor) -> float:
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> pairs = dgl.to_bidirected(dgl.graph(([0, 2], [1, 3])))
     >>> transforms.linkx_homophily(pairs, torch.tensor([0, 0, 1, 1]))
@@ -117,7 +117,7 @@ def adjusted_homophily(graph: Graph, y: torch.Tensor) -> float:
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
     >>> round(transforms.adjusted_homophily(path, torch.tensor([0, 0, 1])), 4)
@@ -134,7 +134,7 @@ def edge_label_informativeness(graph: Graph, y: torch.Tensor) -> float:
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> pairs = dgl.to_bidirected(dgl.graph(([0, 2], [1, 3])))
     >>> transforms.edge_label_informativeness(pairs, torch.tensor([0, 1, 0, 1]))

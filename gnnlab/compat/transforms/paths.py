@@ -37,7 +37,7 @@ def norm_by_dst(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.norm_by_dst(dgl.graph(([0, 1, 2], [2, 2, 0])))
     tensor([0.5000, 0.5000, 1.0000])
@@ -54,7 +54,7 @@ def metapath_reachable_graph(g: Graph, metapath: Sequence[str | EdgeType]) -> Gr
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.heterograph(
     ...     {
@@ -114,7 +114,7 @@ def khop_adj(g: Graph, k: int) -> torch.Tensor:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.khop_adj(dgl.graph(([0, 1], [1, 2])), 2)
     tensor([[0., 0., 1.],
@@ -130,7 +130,7 @@ def khop_graph(g: Graph, k: int, copy_ndata: bool = True) -> Graph:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.khop_graph(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])), 2).edges()
     (tensor([0, 0]), tensor([3, 3]))
@@ -153,7 +153,7 @@ def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Gra
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.line_graph(dgl.graph(([0, 1, 2], [1, 2, 0]))).edges()
     (tensor([0, 1, 2]), tensor([1, 2, 0]))
@@ -181,7 +181,7 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
     >>> transforms.shortest_dist(g, root=1, return_paths=True)
@@ -237,7 +237,7 @@ def slice_batch(g: Graph, gid: int, store_ids: bool = False) -> Graph:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> both = dgl.batch([dgl.graph(([0], [1])), dgl.graph(([0, 1], [2, 2]))])
     >>> transforms.slice_batch(both, 1).num_edges()
@@ -297,7 +297,7 @@ def adj_product_graph(A: Graph, B: Graph, weight_name: str, etype: str = "_E") -
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.edata["w"] = torch.tensor([2.0, 3.0])
@@ -340,7 +340,7 @@ def adj_sum_graph(graphs: Sequence[Graph], weight_name: str) -> Graph:
 
     Examples
     --------
-    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.compat as dgl, torch
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.edata["w"] = torch.tensor([2.0, 3.0])

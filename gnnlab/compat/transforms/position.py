@@ -60,7 +60,7 @@ def laplacian_lambda_max(g: Graph) -> list[float]:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
     >>> [round(value, 4) for value in transforms.laplacian_lambda_max(ring)]
@@ -96,7 +96,7 @@ def lap_pe(g: Graph, k: int, padding: bool = False, return_eigval: bool = False)
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
     >>> encoding, values = transforms.lap_pe(ring, 3, return_eigval=True)
@@ -148,7 +148,7 @@ def random_walk_pe(g: Graph, k: int, eweight_name: str | None = None) -> torch.T
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.random_walk_pe(dgl.graph(([0, 1, 1], [1, 1, 0])), 2)
     tensor([[0.0000, 0.5000],
@@ -193,7 +193,7 @@ def svd_pe(g: Graph, k: int, padding: bool = False, random_flip: bool = True) ->
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.svd_pe(dgl.graph(([0, 1], [1, 2])), 2).shape
     torch.Size([3, 4])
@@ -234,7 +234,7 @@ def double_radius_node_labeling(g: Graph, src: int, dst: int) -> torch.Tensor:
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 0, 1, 2, 3], [1, 2, 2, 3, 4]))
     >>> transforms.double_radius_node_labeling(g, 0, 1)
@@ -267,7 +267,7 @@ class RandomWalkPE(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.RandomWalkPE(k=2)(dgl.graph(([0, 1, 1], [1, 1, 0]))).ndata["PE"]
     tensor([[0.0000, 0.5000],
@@ -292,7 +292,7 @@ class LapPE(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
     >>> transforms.LapPE(k=3, eigval_name="values")(ring).ndata["values"][0].round(decimals=4)
@@ -328,7 +328,7 @@ class SVDPE(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> transforms.SVDPE(k=1)(dgl.graph(([0, 1], [1, 2]))).ndata["svd_pe"].shape
     torch.Size([3, 2])

@@ -56,7 +56,7 @@ class AddMetaPaths(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.heterograph({
     ...     ("person", "wrote", "paper"): ([0, 1], [0, 0]),
@@ -94,7 +94,7 @@ class ToLevi(BaseTransform):
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> levi = transforms.ToLevi()(dgl.graph(([0, 2], [1, 1])))
     >>> levi.edges(etype="n2e"), levi.edges(etype="e2n")

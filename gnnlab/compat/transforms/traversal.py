@@ -62,7 +62,7 @@ def bfs_nodes_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> transforms.bfs_nodes_generator(g, 0)
@@ -86,7 +86,7 @@ def bfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> transforms.bfs_edges_generator(g, 0)
@@ -143,7 +143,7 @@ def topological_nodes_generator(graph: Graph, reverse: bool = False) -> list[tor
 
     Examples
     --------
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> transforms.topological_nodes_generator(g)
@@ -183,7 +183,7 @@ def dfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> torch.cat(transforms.dfs_edges_generator(g, 0))
@@ -220,7 +220,7 @@ def dfs_labeled_edges_generator(
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
     >>> edges, labels = transforms.dfs_labeled_edges_generator(g, 0, has_nontree_edge=True)
@@ -336,7 +336,7 @@ def prop_nodes_topo(
     Examples
     --------
     >>> import torch
-    >>> import gnnlab as dgl
+    >>> import gnnlab.compat as dgl
     >>> from gnnlab.compat import transforms
     >>> import gnnlab.function as fn
     >>> tree = dgl.graph(([0, 1, 2], [2, 2, 3]))  # from the leaves to the root
