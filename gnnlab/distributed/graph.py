@@ -170,7 +170,7 @@ class DistGraph(GraphSchema):
         """
         remote = context.current().remote
         if remote is None:
-            return Traffic(self._client.book.num_partitions())
+            return Traffic(self.client.book.num_partitions())
         return remote.traffic  # type: ignore[no-any-return]
 
     def rank(self) -> int:
