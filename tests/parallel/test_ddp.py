@@ -50,7 +50,7 @@ def test_every_rank_makes_the_same_number_of_steps(
     ranks = loaders(
         graph, torch.arange(num_seeds), world_size, batch_size=batch_size, drop_last=drop_last
     )
-    shares = [[batch.tolist() for batch in each._batches(key=5)] for each in ranks]
+    shares = [[batch.tolist() for batch in each.seeds_of_batches(key=5)] for each in ranks]
     (steps,) = {len(share) for share in shares}
     assert {len(each) for each in ranks} == {steps}
     for i in range(steps):
