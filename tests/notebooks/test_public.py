@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnlab.launch.watchdog import BEAT, SILENCE
+from gnnlab.launch.agent_messages import BEAT, SILENCE
 from tests.helpers import ROOT
 
 SOURCES = sorted((ROOT / "notebooks/src").glob("**/[0-9]*.py"))
