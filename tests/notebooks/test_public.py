@@ -33,7 +33,7 @@ def test_lesson_09_draws_the_deadline_of_the_launcher() -> None:
 
 
 def test_lesson_09_draws_processes_that_there_are() -> None:
-    """It knows the agents and watchdogs of a job by their command lines."""
+    """It knows the agents and runners of a job by their command lines."""
     lesson = (ROOT / "notebooks/src/09_launching.py").read_text("utf8")
     assert '"launch.agent": "agent"' in lesson and find_spec("gnnlab.launch.agent")
-    assert '"watchdog.py": "watchdog"' in lesson and find_spec("gnnlab.launch.watchdog")
+    assert '"launch.runner": "runner"' in lesson and find_spec("gnnlab.launch.runner")
