@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gnnlab.compat as dgl
-from gnnlab.data.triples import read_triples
+from gnnlab.compat.data.triples import read_triples
 from gnnlab.errors import InvalidInput
 from tests.compat.test_data_sets import SILENT, mirror, pairs, tarred
 from tests.data.test_download import server
@@ -79,7 +79,7 @@ def test_second_time_from_the_cache(mirror, monkeypatch):
     first = dgl.data.AIFBDataset(**SILENT)
     plain = dgl.data.AIFBDataset(insert_reverse=False, **SILENT)
     assert len(plain[0].canonical_etypes) == 5
-    monkeypatch.setattr("gnnlab.data.triples.read_triples", None)
+    monkeypatch.setattr("gnnlab.compat.data.triples.read_triples", None)
     again = dgl.data.AIFBDataset(**SILENT)
     assert again[0].canonical_etypes == first[0].canonical_etypes
     assert again.num_classes == 2 and torch.equal(again.train_idx, first.train_idx)

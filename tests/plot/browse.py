@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -118,6 +119,9 @@ class Page:
         for kind in ("rawKeyDown", "keyUp"):
             names = {"key": key, "code": key, "windowsVirtualKeyCode": code}
             self.call("Input.dispatchKeyEvent", type=kind, modifiers=modifiers, **names)
+
+    def photograph(self, path: Path) -> None:
+        path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))
 
 
 def start_jupyter(stack: ExitStack, folder: Path, home: Path) -> str:
