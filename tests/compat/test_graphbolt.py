@@ -345,6 +345,7 @@ def test_stages_of_a_user(graph: core.Graph) -> None:
         lambda graph: gb.ItemSampler(gb.ItemSet(3), batch_size=0),
         lambda graph: gb.DistributedItemSampler(gb.ItemSet(3), batch_size=1),
         lambda graph: graph.sample_neighbors(torch.tensor([0]), torch.tensor([1, 2])),
+        lambda graph: graph.fanout("x"),
         lambda graph: graph.edge_attribute("no"),
         lambda graph: gb.fused_csc_sampling_graph(torch.tensor([0, 2]), torch.tensor([0])),
         lambda graph: gb.CSCFormatBase(torch.tensor([0, 2]), torch.tensor([0])),

@@ -237,7 +237,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
 
     def fanout(self, fanouts: Any) -> Any:
         """Return a fanout as the library's samplers take it: a number, or a dict by edge type."""
-        numbers = torch.as_tensor(fanouts).flatten().tolist()
+        try:
+            numbers = torch.as_tensor(fanouts).flatten().tolist()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InvalidInput(f"a fanout is a number or a tensor; found {fanouts!r}") from error
         if len(numbers) == 1:
             return int(numbers[0])
         known = self.edge_type_to_id or {}
