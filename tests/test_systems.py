@@ -129,6 +129,6 @@ def test_lessons_elsewhere(system: str, lesson: str, compare: str, tmp_path: Pat
 @pytest.mark.thorough("the jobs are those of tests/launch, here without /proc")
 def test_jobs_of_two_machines_on_macos(tmp_path: Path) -> None:
     """One with several trainers and servers a machine, one whose trainers have a sampler each."""
-    jobs = ["test_launch.py::test_a_job_from_python", "test_trace.py::test_a_job_leaves_its_events"]
-    tests = [f"tests/launch/{job}" for job in jobs]
-    run_tests("macos", tmp_path, "--basetemp", str(tmp_path / "base"), *tests)
+    from_python = "tests/launch/test_launch.py::test_a_job_from_python"
+    events = "tests/tools/test_trace.py::test_a_job_leaves_its_events"
+    run_tests("macos", tmp_path, "--basetemp", str(tmp_path / "base"), from_python, events)
