@@ -13,8 +13,6 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.errors import writing
 from gnnlab.system.staging import replacing
 
-__all__ = ["load_arrays", "save_arrays"]
-
 _NAMES = [field.name for field in fields(RawDataset)]
 
 

@@ -27,8 +27,6 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.data.reddit import read_reddit
 from gnnlab.errors import InvalidInput, NotFound
 
-__all__ = ["DATASETS", "DatasetInfo"]
-
 OGB = "https://snap.stanford.edu/ogb/data/nodeproppred"
 CITATIONS = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
 REDDIT = "https://data.dgl.ai/dataset"

@@ -14,12 +14,6 @@ from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 
-__all__ = [
-    "NodeDataset",
-    "load",
-    "products_like",
-]
-
 MASKS = ("train_mask", "val_mask", "test_mask")
 Transform = Callable[[Graph], Graph]
 

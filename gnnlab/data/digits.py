@@ -23,8 +23,6 @@ from gnnlab.data.ogb import read_ogb
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
 
-__all__ = ["digits_folder", "read_digits"]
-
 
 def digits_folder() -> Path:
     """Return the folder of the files, in the installed package or in the source checkout.

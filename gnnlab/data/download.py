@@ -31,16 +31,6 @@ from gnnlab.errors import GNNLabError, InvalidInput, check_file, writing
 from gnnlab.system.bars import progress_bar
 from gnnlab.system.staging import staging_folder
 
-__all__ = [
-    "DownloadFailed",
-    "data_folder",
-    "data_home",
-    "fetch",
-    "local_archive",
-    "local_files",
-    "unpack",
-]
-
 TIMEOUT = (10, 30)  # seconds: to connect, between two blocks
 LOCK_TIMEOUT = 7200  # seconds
 _BROKEN = (zlib.error, lzma.LZMAError, EOFError, NotImplementedError)

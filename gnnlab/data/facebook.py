@@ -27,7 +27,6 @@ from gnnlab.errors import InvalidInput, check_file, reading
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["read_facebook"]
 
 MOST_WORDS = 1_000_000
 EDGES, WORDS, TARGETS = ("facebook_edges.csv", "facebook.json", "facebook_target.csv")

@@ -24,8 +24,6 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import per_class_split
 from gnnlab.errors import InvalidInput, check_file
 
-__all__ = ["read_citations"]
-
 _NEEDED = [
     f"{name}_{part}" for name in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")
 ]

@@ -11,8 +11,6 @@ import numpy as np
 
 from gnnlab.errors import InvalidInput, OutOfRange
 
-__all__ = ["RawDataset"]
-
 
 @dataclass(frozen=True, eq=False)
 class RawDataset:

@@ -20,8 +20,6 @@ from gnnlab.data.npz import as_classes, open_npz
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
 
-__all__ = ["read_reddit"]
-
 
 def read_reddit(folder: str | Path, self_loop: bool = False) -> RawDataset:
     """Read the two files.

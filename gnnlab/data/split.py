@@ -16,8 +16,6 @@ import numpy as np
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["check_fractions", "per_class_split", "random_split", "split_points"]
-
 Split = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 

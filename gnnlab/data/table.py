@@ -22,8 +22,6 @@ import numpy as np
 from gnnlab.errors import InvalidInput, check_file, reading
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["integer_chunks", "read_floats", "read_integers"]
-
 CHUNK_CELLS = 8_000_000
 
 _INTEGER = re.compile(rb"[ \t]*[+-]?[0-9]+[ \t]*")

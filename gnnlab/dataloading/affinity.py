@@ -12,8 +12,6 @@ import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["choose_cores", "compute_on", "pin_worker"]
-
 
 def choose_cores(
     num_workers: int,

@@ -35,8 +35,6 @@ from gnnlab.graph.names import NID
 from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.system import accelerators
 
-__all__ = ["CapturedTraining"]
-
 _ORDINARY = 3  # steps before the first capture: torch and the optimizer allocate what they keep
 _SPARE = 64  # rows and edges of padding, besides the slack
 

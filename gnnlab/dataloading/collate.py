@@ -27,8 +27,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.multiprocessing import check_sockets, raise_file_limit
 from gnnlab.system.ending import await_torch_at_exit
 
-__all__ = ["EdgeCollator", "GraphDataLoader", "NodeCollator", "collate_graphs"]
-
 
 def collate_graphs(items: Sequence[Any]) -> Any:
     """Combine several items: graphs are batched, tensors and numbers stacked, tuples zipped.

@@ -38,8 +38,6 @@ from gnnlab.graph.ids import read_edges
 from gnnlab.graph.names import EID, NID
 from gnnlab.system import accelerators
 
-__all__ = ["EdgeDataLoader", "EdgePredictionSampler", "as_edge_prediction_sampler"]
-
 
 class CannotExclude(InvalidInput, TypeError):
     """A sampler of nodes has no argument for the edges to leave out."""

@@ -22,8 +22,6 @@ from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.system.ending import await_torch_at_exit
 
-__all__ = ["Loader", "warn_of_ranks"]
-
 _has_warned = False  # of ranks with the same seeds
 
 

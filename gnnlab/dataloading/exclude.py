@@ -16,8 +16,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import as_integers, edge_dict
 from gnnlab.graph.names import EdgeType, describe
 
-__all__ = ["Exclusion"]
-
 _MODES = ("self", "reverse_id", "reverse_types")
 
 

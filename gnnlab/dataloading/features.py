@@ -14,17 +14,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, describe
 from gnnlab.ops.checks import AT_ONCE, warn_unless_finite
 
-__all__ = [
-    "attach_features",
-    "fetch_ahead",
-    "graphs_in",
-    "renew",
-    "set_dst_lazy_features",
-    "set_edge_lazy_features",
-    "set_node_lazy_features",
-    "set_src_lazy_features",
-]
-
 
 def graphs_in(batch: Any) -> Iterator[Graph]:
     """Yield all graphs and blocks of a mini-batch of nested tuples, lists and dicts."""

@@ -17,8 +17,6 @@ from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Adjacency, Relation
 
-__all__ = ["full_neighbor_blocks"]
-
 
 def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[slice, Block]]:
     """Iterate over the nodes of a graph in order, with all their in-edges.

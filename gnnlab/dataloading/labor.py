@@ -16,8 +16,6 @@ from gnnlab.graph.neighbor import Picked
 from gnnlab.random import next_key
 from gnnlab.sampling.labor import PROBABILITIES, WEIGHTS, check_importance, take_layer
 
-__all__ = ["LaborSampler"]
-
 
 class LaborSampler(NeighborSampler):
     """Sample about as many neighbors as :class:`NeighborSampler`, of fewer distinct nodes.

@@ -30,8 +30,6 @@ from gnnlab.graph.names import describe
 from gnnlab.graph.placement import pin_features
 from gnnlab.system import accelerators
 
-__all__ = ["DataLoader", "NodeDataLoader"]
-
 _PREFETCH = 2  # default of ``prefetch``
 _WORKER_OPTIONS = (
     *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),

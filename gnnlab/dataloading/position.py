@@ -11,8 +11,6 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["Position"]
-
 
 class Position:
     """Counter of epochs and batches.

@@ -46,14 +46,6 @@ from gnnlab.graph.placement import copied
 from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.system import accelerators
 
-__all__ = [
-    "BlockSampler",
-    "MultiLayerFullNeighborSampler",
-    "MultiLayerNeighborSampler",
-    "NeighborSampler",
-    "Sampler",
-]
-
 
 class Sampler(ABC):
     """Base class: ``sample(g, indices)`` makes one mini-batch from a batch of IDs.

@@ -13,8 +13,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import as_integers, refuse_mask
 from gnnlab.graph.relation import check_ids
 
-__all__ = ["Seeds", "read_indices"]
-
 
 class Seeds:
     """Seed IDs of one or several types; each type has one range of positions."""

@@ -36,8 +36,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Adjacency, Relation, check_ids
 from gnnlab.system import accelerators
 
-__all__ = ["CacheInfo", "Transfer"]
-
 _ALIGNED = 16  # bytes; tensors of any dtype may begin there
 _HOLDERS = {kind: kind.__slots__ for kind in (Frame, LazyTensor, Relation, Adjacency)}
 

@@ -49,9 +49,6 @@ from gnnlab.kernels.route import Shard
 from gnnlab.launch import environment
 from gnnlab.partition.book import PartitionPolicy
 
-__all__ = ["Cache", "CacheInfo", "Table", "bytes_asked", "check_policy", "policy_asked"]
-__all__ += ["remote_numbers"]
-
 
 def bytes_asked() -> int:
     """Return the number of bytes in the environment variable ``GNNLAB_CACHE_BYTES``, or 0."""

@@ -28,8 +28,6 @@ from gnnlab.kernels.dtypes import DTYPES, check_stored, dtype_name
 from gnnlab.kernels.route import Shard
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
-__all__ = ["Client", "TensorReference"]
-
 Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
 _AT_ONCE = m.MAX_REPLY  # bytes of rows, or of their IDs, that are read or written at once
 

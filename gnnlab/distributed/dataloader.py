@@ -29,14 +29,6 @@ from gnnlab.distributed.prepare import prepare
 from gnnlab.distributed.sampler_processes import SamplerProcesses
 from gnnlab.errors import InvalidInput, whole_number
 
-__all__ = [
-    "OPTIONS_WITHOUT_EFFECT",
-    "DistDataLoader",
-    "DistEdgeDataLoader",
-    "DistNodeDataLoader",
-    "executor_of_job",
-]
-
 #: Options of ordinary loaders that distributed ones accept: the number of samplers is set when the
 #: job is started, and results are on the CPU.
 OPTIONS_WITHOUT_EFFECT = (

@@ -24,8 +24,6 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.parallel.checkpoint import restoring
 from gnnlab.partition.book import PartitionPolicy
 
-__all__ = ["DistEmbedding", "TracedRows"]
-
 
 class TracedRows:
     """Base class of embeddings: keeps the gradients of the rows that batches looked up."""

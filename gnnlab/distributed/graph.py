@@ -30,8 +30,6 @@ from gnnlab.graph.views import EdgeView, NodeView, frame_view
 from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.random import next_key
 
-__all__ = ["DistGraph"]
-
 
 class DistGraph(GraphSchema):
     """A partitioned graph whose parts are held by servers.

@@ -9,8 +9,6 @@ from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import environment as e
 
-__all__ = ["DistGraphServer"]
-
 
 class DistGraphServer:
     """Make this process a server of a job, instead of ``gnnlab launch`` and ``initialize``.

@@ -26,8 +26,6 @@ from gnnlab.launch import environment as e
 from gnnlab.launch.certificates import Keys
 from gnnlab.launch.ip_config import DEFAULT_PORT, read_ip_config
 
-__all__ = ["JobSettings", "is_distributed"]
-
 
 @dataclass(frozen=True)
 class JobSettings:

@@ -29,8 +29,6 @@ from gnnlab.errors import GNNLabError, InvalidInput, NotFound, file_error
 from gnnlab.parallel import checkpoint as single
 from gnnlab.system.staging import staging_folder
 
-__all__ = ["load_checkpoint", "save_checkpoint"]
-
 _FORMAT = "gnnlab.distributed-checkpoint/1"
 _FIELDS = {"states": dict, "values": dict, "generators": dict, "num_ranks": int, "num_parts": int}
 _STAGING = ".draft"

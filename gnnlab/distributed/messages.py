@@ -21,33 +21,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = [
-    "MAX_REPLY",
-    "Bye",
-    "CountNonzero",
-    "Create",
-    "Degrees",
-    "Delete",
-    "Describe",
-    "Description",
-    "FindEdges",
-    "Freeze",
-    "Hello",
-    "Inclusion",
-    "Meet",
-    "MessageStats",
-    "OutEdges",
-    "Pull",
-    "Push",
-    "Release",
-    "Reverse",
-    "Sample",
-    "Share",
-    "Statistics",
-    "Update",
-    "Welcome",
-]
-
 MAX_REPLY = 1 << 28  # bytes of rows or edges in one reply
 
 

@@ -23,8 +23,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import NID
 from gnnlab.graph.neighbor import read_fanouts
 
-__all__ = ["prepare"]
-
 
 def prepare(loader: Any, recipe: Recipe, tasks: Sequence[Task]) -> None:
     """Prepare the cache of the loader's graph, where it has one with such a policy.

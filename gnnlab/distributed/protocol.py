@@ -21,8 +21,6 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError
 
-__all__ = ["EXCHANGES", "BadReply", "Exchange", "To", "check_reply", "kind_of", "num_rows"]
-
 _IDS = (torch.int64, torch.int32)
 _ROWS = "features or embeddings"
 

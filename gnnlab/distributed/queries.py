@@ -27,15 +27,6 @@ from gnnlab.graph.ids import edge_dict, is_scalar, read_ids
 from gnnlab.graph.names import ALL, EID, EdgeType, is_all
 from gnnlab.graph.relation import Relation, narrow
 
-__all__ = [
-    "GraphSchema",
-    "edge_subgraph",
-    "find_edges",
-    "in_degrees",
-    "out_degrees",
-    "reverse_edges",
-]
-
 
 def in_degrees(g: GraphSchema, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of in-edges of each node.

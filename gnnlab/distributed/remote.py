@@ -16,8 +16,6 @@ from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
-__all__ = ["Remote"]
-
 _LEAVING = 2.0  # seconds to tell the servers that this trainer leaves
 
 

@@ -27,8 +27,6 @@ from gnnlab.helpers.fork import Lock
 from gnnlab.partition.book import PartitionPolicy
 from gnnlab.partition.part import Part
 
-__all__ = ["Router", "bad_reply", "owned_rows"]
-
 
 class Router:
     """A transport to the servers of a job.

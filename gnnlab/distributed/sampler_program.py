@@ -17,8 +17,6 @@ from gnnlab.distributed import context, startup
 from gnnlab.distributed.sampler_processes import receive, send
 from gnnlab.errors import GNNLabError
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run a sampler: make batches until the trainer closes the socket."""

@@ -34,8 +34,6 @@ from gnnlab.graph.neighbor import Picked
 from gnnlab.graph.relation import Adjacency, Relation, narrow
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["in_subgraph", "sample_etype_neighbors", "sample_neighbors"]
-
 _ONE_TYPE = ("_N", "_E", "_N")
 
 

@@ -14,8 +14,6 @@ from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype
 from gnnlab.graph.relation import Relation
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
-__all__ = ["GraphSchema"]
-
 
 class GraphSchema:
     """The base of :class:`DistGraph`, and what queries and samplers need of it.

@@ -44,8 +44,6 @@ from gnnlab.parallel.rendezvous import notify_agent
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
-__all__ = ["Server", "serve"]
-
 _AT_ONCE = 4  # requests
 _REMEMBERED = 64  # replies to writes kept for each peer, in case a write is resent
 _PEERS = 4096

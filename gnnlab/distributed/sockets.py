@@ -36,8 +36,6 @@ from gnnlab.errors import GNNLabError
 from gnnlab.launch.certificates import server_name
 from gnnlab.multiprocessing import open_files
 
-__all__ = ["Connections", "Pool", "ServerLost"]
-
 _GRACE = 0.5  # seconds in which a broken connection may be restored
 _HELD = 10.0  # the same, if the connection is accepted: the server may be busy
 _SILENT = 5.0  # seconds of waiting for a reply after which the server is greeted again

@@ -21,8 +21,6 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import describe
 
-__all__ = ["DTYPES", "RULES", "apply", "check", "coalesce", "merge"]
-
 
 def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum the gradients of equal rows, in an order that depends on the input alone.

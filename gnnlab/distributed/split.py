@@ -27,8 +27,6 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType
 from gnnlab.partition.book import GraphPartitionBook
 
-__all__ = ["assign", "edge_split", "node_split"]
-
 
 def node_split(
     nodes: Any,

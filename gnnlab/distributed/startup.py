@@ -28,8 +28,6 @@ from gnnlab.errors import GNNLabError
 from gnnlab.parallel import rendezvous
 from gnnlab.system.ending import await_torch_at_exit
 
-__all__ = ["initialize", "join"]
-
 
 def initialize(
     ip_config: Any = None,

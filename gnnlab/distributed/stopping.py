@@ -13,8 +13,6 @@ from gnnlab.distributed import context
 from gnnlab.launch import environment
 from gnnlab.parallel.rendezvous import notify_agent
 
-__all__ = ["should_stop"]
-
 _STOP = "stop"  # the file that an agent makes; tools/agent.py
 
 

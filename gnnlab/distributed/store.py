@@ -34,8 +34,6 @@ from gnnlab.kernels.sample_weighted import BadWeight
 from gnnlab.partition.part import Part
 from gnnlab.random import fold
 
-__all__ = ["Store"]
-
 _EDGE = 2 * torch.int64.itemsize  # bytes of an edge in a reply
 _MESSAGE = 1 << 10  # approximate bytes of a message beside its tensors
 _MAX_ROW = 1 << 32  # elements of one row

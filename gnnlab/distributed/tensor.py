@@ -32,8 +32,6 @@ from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.kernels.dtypes import DTYPES
 from gnnlab.partition.book import PartitionPolicy
 
-__all__ = ["DistFrame", "DistTensor"]
-
 
 class DistTensor:
     """A tensor with a row for each node, or edge, of one type, stored by its owner.

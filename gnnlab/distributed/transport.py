@@ -17,8 +17,6 @@ from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.part import Part
 
-__all__ = ["InProcess", "Transport", "nothing"]
-
 
 def nothing() -> None:
     """Do nothing meanwhile."""

@@ -25,17 +25,6 @@ from gnnlab.distributed.protocol import EXCHANGES
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.kernels.dtypes import DTYPE_NAMES, DTYPES
 
-__all__ = [
-    "BadFrame",
-    "decode_reply",
-    "decode_request",
-    "encode_error",
-    "encode_reply",
-    "encode_request",
-    "reply_size",
-    "request_size",
-]
-
 VERSION = 1
 # Request numbers start here: from here on all have the same encoded size, so that the size of a
 # message depends only on its content.

@@ -21,8 +21,6 @@ from gnnlab.errors import GNNLabError, InvalidInput, reading, writing
 from gnnlab.kernels.dtypes import DTYPES, check_stored, dtype_name, numpy_view, read_dtype
 from gnnlab.system.staging import replacing
 
-__all__ = ["Arrays", "open_arrays", "write_arrays"]
-
 _START = b'{"__metadata__":{"crc":"'
 _AT = 8 + len(_START)  # where the 8 digits of the header's checksum begin
 _MOST_HEADER = 100_000_000  # bytes, the limit of safetensors

@@ -26,18 +26,6 @@ from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.relation import Relation, narrow
 
-__all__ = [
-    "batch",
-    "batch_num_edges",
-    "batch_num_nodes",
-    "batch_size",
-    "broadcast_edges",
-    "broadcast_nodes",
-    "set_batch_num_edges",
-    "set_batch_num_nodes",
-    "unbatch",
-]
-
 
 def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> GraphT:
     """Join graphs into one; its nodes and edges are numbered graph by graph.

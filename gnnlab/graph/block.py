@@ -27,8 +27,6 @@ from gnnlab.graph.names import EdgeType, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.subgraph import frame_of
 
-__all__ = ["Block", "to_block"]
-
 
 class Block(Graph):
     """A bipartite graph from source nodes to destination nodes.

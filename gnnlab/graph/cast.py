@@ -6,8 +6,6 @@ import torch
 
 from gnnlab.graph.core import GraphT
 
-__all__ = ["to_bfloat16", "to_double", "to_float", "to_half"]
-
 
 def to_bfloat16(g: GraphT) -> GraphT:
     """Return the graph with all floating-point features as bfloat16; other features stay.

@@ -21,8 +21,6 @@ from gnnlab.graph.queries import adj_external, incident_slots
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.subgraph import frame_of, node_subgraph, number_nodes
 
-__all__ = ["compact_graphs", "khop_in_subgraph", "khop_out_subgraph", "reorder_graph"]
-
 
 def compact_graphs(
     graphs: Any,

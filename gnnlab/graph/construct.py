@@ -14,8 +14,6 @@ from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import ONE_ETYPE, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation, check_ids, narrow
 
-__all__ = ["graph", "heterograph", "rand_graph"]
-
 
 def graph(
     data: Any,

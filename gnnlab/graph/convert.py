@@ -21,15 +21,6 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.to_networkx import to_networkx
-
-__all__ = [
-    "bipartite_from_networkx",
-    "bipartite_from_scipy",
-    "from_networkx",
-    "from_scipy",
-    "to_networkx",
-]
 
 
 # ----------------------------------------------------------------------------------- scipy

@@ -21,8 +21,6 @@ from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import NodeView, by_side, frame_view, two_sides
 
-__all__ = ["METHODS", "GraphCore", "GraphT", "check_counts"]
-
 GraphT = TypeVar("GraphT", bound="GraphCore")
 
 METHODS: dict[str, Any] = {}

@@ -14,19 +14,6 @@ from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Relation
 
-__all__ = [
-    "REDUCERS",
-    "aggregate",
-    "distinct_edges",
-    "edge_frame",
-    "keep_edges",
-    "loop_etype",
-    "node_frames",
-    "order_by_source",
-    "refuse_block",
-    "replace_edges",
-]
-
 REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 
 

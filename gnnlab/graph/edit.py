@@ -21,8 +21,6 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import node_subgraph
 
-__all__ = ["add_edges", "add_nodes", "in_place", "remove_edges", "remove_nodes"]
-
 Features = Mapping[str, Any]
 
 

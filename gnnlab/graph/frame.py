@@ -17,8 +17,6 @@ import torch
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound
 from gnnlab.graph.names import NID, listing
 
-__all__ = ["Frame", "LazyTensor", "as_tensor", "copier", "is_unchanged", "versions"]
-
 
 def as_tensor(value: Any, what: str = "", *, integers: bool = False) -> torch.Tensor:
     """Turn numpy arrays, ranges, lists, numbers, columns of pandas and DistTensors into tensors.

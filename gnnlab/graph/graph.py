@@ -32,8 +32,6 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.graph.to_networkx import to_networkx
 from gnnlab.graph.views import EdgeView
 
-__all__ = ["Graph"]
-
 
 class Graph(GraphCore):
     """A directed graph with typed nodes and edges.

@@ -25,14 +25,6 @@ from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType, desc
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import frame_of
 
-__all__ = [
-    "as_heterograph",
-    "as_immutable_graph",
-    "metagraph",
-    "to_heterogeneous",
-    "to_homogeneous",
-]
-
 
 def to_homogeneous(
     G: GraphCore,

@@ -11,17 +11,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.relation import check_ids
 
-__all__ = [
-    "as_integers",
-    "edge_dict",
-    "node_dict",
-    "pair_up",
-    "read_edges",
-    "read_ids",
-    "read_nodes",
-    "refuse_mask",
-]
-
 _DTYPES = (torch.int64, torch.int32)
 
 

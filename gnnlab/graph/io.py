@@ -32,8 +32,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.graph.relation import Relation, check_integers, checked_adjacency
 
-__all__ = ["load_graphs", "read_wanted", "save_graphs"]
-
 _FORMAT = "gnnlab.graphs/1"
 _DTYPES = {"int64": torch.int64, "int32": torch.int32}
 _OTHER_FORMATS = {

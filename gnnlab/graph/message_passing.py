@@ -30,8 +30,6 @@ from gnnlab.ops import primitive
 from gnnlab.ops.groups import Groups, NodeGroups
 from gnnlab.ops.spmm import check_number
 
-__all__ = ["EdgeBatch", "NodeBatch"]
-
 Rows = Mapping[str, torch.Tensor]
 _FUSED = {"copy_lhs", "copy_rhs", "add", "sub", "mul", "div"}
 _CROSS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "stack": None}

@@ -8,22 +8,6 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput, NotFound
 
-__all__ = [
-    "ALL",
-    "EID",
-    "ETYPE",
-    "NID",
-    "NTYPE",
-    "ONE_ETYPE",
-    "EdgeType",
-    "check_name",
-    "complete_etype",
-    "complete_ntype",
-    "describe",
-    "is_all",
-    "listing",
-]
-
 EdgeType = tuple[str, str, str]
 _WIDTH = 100  # columns of a repr
 _FEW = 3  # items that always stand on one line, as in DGL

@@ -27,20 +27,6 @@ from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.helpers.block_sampler import signed
 from gnnlab.random import fold, next_key
 
-__all__ = [
-    "Picked",
-    "check_fanout",
-    "check_weights",
-    "frontier_of",
-    "pick",
-    "read_excluded",
-    "read_fanouts",
-    "read_weights",
-    "sample_layer",
-    "sample_layers",
-    "sample_neighbors",
-]
-
 
 def sample_neighbors(
     g: GraphT,

@@ -16,21 +16,6 @@ from gnnlab.graph.core import GraphCore
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType
 
-__all__ = [
-    "max_edges",
-    "max_nodes",
-    "mean_edges",
-    "mean_nodes",
-    "readout_edges",
-    "readout_nodes",
-    "softmax_edges",
-    "softmax_nodes",
-    "sum_edges",
-    "sum_nodes",
-    "topk_edges",
-    "topk_nodes",
-]
-
 
 def readout_nodes(
     graph: GraphCore,

@@ -18,8 +18,6 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["Adjacency", "HasRelation", "Relation"]
-
 
 class Adjacency:
     """Edges grouped by one end: group v is ``indices[indptr[v]:indptr[v + 1]]``.

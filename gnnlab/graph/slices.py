@@ -13,8 +13,6 @@ from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation
 
-__all__ = ["slice_of_types"]
-
 
 def slice_of_types(graph: GraphT, key: tuple[Any, ...]) -> GraphT:
     """Return the graph of one edge type that holds the edges of all types that fit.

@@ -24,15 +24,6 @@ from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
 from gnnlab.graph.relation import Relation
 
-__all__ = [
-    "edge_subgraph",
-    "edge_type_subgraph",
-    "in_subgraph",
-    "node_subgraph",
-    "node_type_subgraph",
-    "out_subgraph",
-]
-
 _SMALL_SHARE = 4
 
 

@@ -11,8 +11,6 @@ from gnnlab.graph.homogeneous import to_homogeneous
 from gnnlab.graph.placement import cpu
 from gnnlab.graph.queries import all_edges
 
-__all__ = ["to_networkx"]
-
 
 def to_networkx(
     g: GraphCore,

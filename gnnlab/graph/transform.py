@@ -28,15 +28,6 @@ from gnnlab.graph.derive import (
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Relation
 
-__all__ = [
-    "add_reverse_edges",
-    "add_self_loop",
-    "remove_self_loop",
-    "reverse",
-    "to_bidirected",
-    "to_simple",
-]
-
 
 def reverse(
     g: GraphT,

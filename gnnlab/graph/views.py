@@ -12,8 +12,6 @@ from gnnlab.graph.frame import Frame, as_tensor, no_feature_attribute
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, describe
 
-__all__ = ["EdgeView", "NodeView", "Rows", "by_side", "frame_view", "two_sides"]
-
 
 class _HasEdges(Protocol):
     """What ``g.edges`` needs of a graph."""

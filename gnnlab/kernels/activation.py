@@ -13,8 +13,6 @@ from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw
 
-__all__ = ["LEVELS", "relu_dropout", "relu_dropout_grad"]
-
 LEVELS = 1 << 16  # dropout probabilities are multiples of 1 / LEVELS
 
 

@@ -17,8 +17,6 @@ import numpy as np
 
 from gnnlab.kernels.jit import njit
 
-__all__ = ["add_misses", "admit", "look_up"]
-
 _MOST = np.iinfo(np.uint16).max
 _CERTAIN = -1000.0  # logarithm of the probability that something certain does not happen
 

@@ -17,8 +17,6 @@ from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.kernels.jit import njit
 
-__all__ = ["contains", "group_by"]
-
 _SMALL = 1 << 17
 _BUCKETS = 512
 

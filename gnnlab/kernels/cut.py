@@ -13,8 +13,6 @@ from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.kernels.jit import njit
 
-__all__ = ["edges_near", "localize", "mark_outside", "spread"]
-
 _CHUNKS = 64
 
 

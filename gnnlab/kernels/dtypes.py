@@ -11,19 +11,6 @@ import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = [
-    "DTYPES",
-    "DTYPE_NAMES",
-    "NUMPY_DTYPES",
-    "check_stored",
-    "dtype_name",
-    "ids_dtype",
-    "numpy_dtype",
-    "numpy_view",
-    "read_dtype",
-    "torch_ids_dtype",
-]
-
 _MOST = np.iinfo(np.int32).max
 _NAMES = (
     "float64 float32 float16 bfloat16 bool uint8 int64 int32 int16 int8 uint64 uint32 uint16 "

@@ -17,8 +17,6 @@ import torch
 from gnnlab import kernels
 from gnnlab.kernels.dtypes import NUMPY_DTYPES
 
-__all__ = ["copy_rows", "empty", "rows", "words"]
-
 # torch's index_select lacks these in one dimension.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _FEW = 1 << 16  # bytes, for which importing numba is not worth it

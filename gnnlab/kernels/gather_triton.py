@@ -10,8 +10,6 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["rows"]
-
 _ROWS, _MOST_COLUMNS = 16, 256  # of a program
 
 

@@ -22,8 +22,6 @@ from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw, mix, uniform
 
-__all__ = ["place", "undirected"]
-
 
 @njit(nogil=True, cache=True)
 def place(nodes, first, neighbors, weights, room, part, load):  # type: ignore[no-untyped-def]

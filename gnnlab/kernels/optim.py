@@ -15,8 +15,6 @@ import numpy as np
 from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit
 
-__all__ = ["adagrad", "adam"]
-
 
 def adagrad(
     weight: np.ndarray,

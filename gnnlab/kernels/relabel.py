@@ -18,8 +18,6 @@ from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.kernels.jit import njit, prefetch, unsigned
 
-__all__ = ["NodeList"]
-
 _POOL: dict[int, list[np.ndarray]] = {}
 _POOL_SIZE = 4  # arrays of one size: batches made concurrently
 _AHEAD = 32  # how many entries ahead positions are prefetched

@@ -12,8 +12,6 @@ import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["NodeList"]
-
 _NONE = torch.iinfo(torch.int64).max
 
 

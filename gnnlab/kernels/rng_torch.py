@@ -11,8 +11,6 @@ import torch
 
 from gnnlab.helpers.block_sampler import mix, shift, signed
 
-__all__ = ["below", "draw", "mix", "streams", "uniform"]
-
 _GOLDEN = signed(0x9E3779B97F4A7C15)
 
 

@@ -17,8 +17,6 @@ from gnnlab.errors import OutOfRange
 from gnnlab.kernels import gather, threads
 from gnnlab.kernels.jit import njit
 
-__all__ = ["Merge", "Shard", "copy_rows", "split"]
-
 _GRAIN = 4096
 _WORDS = ((8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8))
 

@@ -13,8 +13,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.helpers.block_sampler import sample_slots
 from gnnlab.kernels.rng_torch import draw, streams, uniform
 
-__all__ = ["sample_neighbors"]
-
 
 def sample_neighbors(
     indptr: torch.Tensor,

@@ -37,8 +37,6 @@ import triton.language as tl
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["Batch", "Layer", "Workspace", "covers"]
-
 MOST_FANOUT = 32  # the picks of a node are compared with each other, in registers
 MOST_LAYERS = 16
 

@@ -19,8 +19,6 @@ from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw, mix, uniform
 
-__all__ = ["BadWeight", "sample_slots"]
-
 _GRAIN = 1024
 _SMALL = 32
 _TINY = 5e-324  # the smallest positive number

@@ -11,8 +11,6 @@ import numpy as np
 from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit
 
-__all__ = ["dot"]
-
 
 def dot(src: np.ndarray, dst: np.ndarray, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Multiply the rows at both ends of each edge and sum over the last dimension.

@@ -13,8 +13,6 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["dot", "extreme", "weighted_sum"]
-
 _NONE = tl.constexpr(2**31 - 1)  # position in its group of no edge at all
 
 

@@ -12,8 +12,6 @@ import torch
 from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit
 
-__all__ = ["softmax", "softmax_grad"]
-
 
 def softmax(indptr: np.ndarray, order: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return ``exp(scores)`` divided by its sum over each group.

@@ -20,8 +20,6 @@ import numpy as np
 from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit, prefetch, unsigned
 
-__all__ = ["extreme", "weighted_sum"]
-
 _AHEAD = 8  # slots
 _NEAR, _WIDE = 1 << 20, 128  # bytes of all rows and of one; with less, prefetching costs time
 _LINE = 16  # numbers from one prefetch to the next: a cache line of float32, two of float64

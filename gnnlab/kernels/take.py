@@ -11,8 +11,6 @@ import numpy as np
 from gnnlab.kernels import threads
 from gnnlab.kernels.jit import njit, prefetch, unsigned
 
-__all__ = ["take"]
-
 _ROWS_AHEAD, _ITEMS_AHEAD = 8, 32
 _LINE = 64  # bytes; the processor itself fetches what follows the first two lines of a row
 _GRAIN = 1 << 18  # bytes

@@ -21,8 +21,6 @@ import torch
 
 from gnnlab.helpers.fork import Lock
 
-__all__ = ["grain_for", "num_threads", "run_chunks"]
-
 _CHUNKS_PER_THREAD = 8  # rows differ in cost: small chunks keep all threads busy to the end
 _WORTH_A_CHUNK = 1 << 18  # elementary operations, some 100 µs: well above the cost of a dispatch
 

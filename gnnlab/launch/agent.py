@@ -48,8 +48,6 @@ from gnnlab.launch.process_tree import Row
 from gnnlab.launch.supervision import wait
 from gnnlab.system.threads import in_thread
 
-__all__ = ["ENTRY", "main"]
-
 # The code that runs an agent. It imports the package without its __init__.py, which would load
 # torch: an agent does not need torch, and without it a job starts a second or two earlier.
 ENTRY = (

@@ -17,9 +17,6 @@ from typing import Any
 
 from gnnlab.errors import GNNLabError
 
-__all__ = ["BEAT", "LONGEST", "SILENCE", "WIDEST", "BadMessage", "Messages"]
-__all__ += ["parse_message"]
-
 BEAT = 1.0  # seconds between two heartbeats of launcher and agents
 SILENCE = 4.5  # seconds without a heartbeat after which the peer counts as lost
 WIDEST = 1 << 16  # characters of a text; JSON escapes each by twelve bytes at most

@@ -41,8 +41,6 @@ from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.partition.files import PartConfig, check_inside, read_config
 from gnnlab.system.command import add_ssh_options, command, command_parser
 
-__all__ = ["copy_files", "main"]
-
 # The machine needs a POSIX shell and sha256sum (or shasum). Each script runs in the workspace;
 # $1 is the staging folder. Files are listed as lines `checksum size path`, the JSON file last.
 _BEGIN = """

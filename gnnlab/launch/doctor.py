@@ -35,8 +35,6 @@ from gnnlab.launch.backends.ssh import Login, LoginError, reason
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, Endpoint, names_of, read_ip_config
 from gnnlab.system.command import add_ssh_options, command, command_parser, locale_language
 
-__all__ = ["Finding", "diagnose", "main"]
-
 LANGUAGES = ("en", "ko", "zh")
 OK, WARNING, FAILED = range(3)
 SSH, START, VERSIONS, ADDRESS, PORTS, SHM, MEMORY, LIMITS, DISK, CLOCK, PARTITION, GPU = range(12)

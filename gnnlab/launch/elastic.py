@@ -12,8 +12,6 @@ from torch.distributed import TCPStore
 from torch.distributed.elastic.multiprocessing import PContext, start_processes
 from torch.distributed.elastic.multiprocessing.api import LogsDest, LogsSpecs
 
-__all__ = ["serve_store", "start"]
-
 
 class _ToPipe(LogsSpecs):
     """Sends what one process prints to a pipe; elastic's own choices are files."""

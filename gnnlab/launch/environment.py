@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["VARIABLES", "Variable", "number", "seconds"]
-
 
 class Variable(NamedTuple):
     """Type of a variable's text, the process that sets it, and its meaning."""

@@ -18,8 +18,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.launch import environment as e
 from gnnlab.launch.backends import Host
 
-__all__ = ["Command", "JobSpec"]
-
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 # Text that a shell passes on as it is, or, as a group, what it interprets. The group's name is a

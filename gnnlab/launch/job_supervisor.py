@@ -28,8 +28,6 @@ from gnnlab.launch.process_tree import is_stopped
 from gnnlab.launch.status_table import StatusTable
 from gnnlab.system.threads import in_thread
 
-__all__ = ["JobSupervisor", "LaunchError", "Machine"]
-
 _GRACE = 2.0  # seconds for processes to end after SIGTERM
 _END_TIMEOUT = 8.0  # seconds for agents to end all processes
 _LOST = 255  # exit status of ssh and of a relay to Ray when the connection is lost

@@ -43,8 +43,6 @@ from gnnlab.launch.probe import versions
 from gnnlab.launch.status_table import StatusTable
 from gnnlab.system.command import add_ssh_options, command, command_parser
 
-__all__ = ["LaunchError", "Result", "main", "run"]
-
 _PATIENCE = 10.0  # seconds for servers to end after all trainers have
 
 

@@ -20,9 +20,6 @@ from typing import NamedTuple
 
 from gnnlab.launch.supervision import wait
 
-__all__ = ["Row", "adopt_orphans", "ancestors", "await_descendants", "descendants"]
-__all__ += ["end_descendants", "is_stopped", "processes", "remove_files"]
-
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 

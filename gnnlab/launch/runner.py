@@ -40,8 +40,6 @@ from gnnlab.launch.process_tree import adopt_orphans, ancestors, end_descendants
 from gnnlab.launch.supervision import last_state
 from gnnlab.system.threads import in_thread
 
-__all__ = ["main"]
-
 _EXIT = b"\0exit "  # after the output of a process: its exit status
 # What a process reports through the FIFO of environment.EVENTS; see parallel/rendezvous.py.
 _EVENT = re.compile(rb"(server|trainer) (\d+) (ready|waiting|met|stopping|failing)\n")

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-__all__ = ["StatusTable"]
-
 _STATES = {"hello": "connected", "started": "started", "ready": "ready", "exited": "ended"}
 
 

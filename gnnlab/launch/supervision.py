@@ -15,9 +15,6 @@ import time
 from collections.abc import Callable, Sequence, Set
 from typing import TypeVar
 
-__all__ = ["LOST_PEER", "QUOTED", "Rendezvous", "describe_exit", "distance", "first_failure"]
-__all__ += ["last_state", "report", "wait"]
-
 T = TypeVar("T")
 
 QUOTED = 25  # lines of output quoted in an error

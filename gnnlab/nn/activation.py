@@ -7,8 +7,6 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 
-__all__ = ["ReLUDropout"]
-
 
 class ReLUDropout(nn.Module):
     """``dropout(relu(x))`` in one pass, as most GNNs use it between layers.

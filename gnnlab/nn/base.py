@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
     from gnnlab.nn.utils import Features
 
-__all__ = [
-    "ZeroInDegree",
-    "check_count",
-    "check_edge_rows",
-    "glorot",
-]
-
 
 class ZeroInDegree(nn.Module):
     """Base of layers that refuse nodes without in-edges unless told otherwise."""

@@ -35,8 +35,6 @@ from gnnlab.nn.utils import (
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["GATConv"]
-
 
 class GATConv(ZeroInDegree):
     """Graph attention layer.

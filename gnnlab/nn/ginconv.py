@@ -24,8 +24,6 @@ from gnnlab.ops.spmm import check_number
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["GINConv", "GINEConv"]
-
 
 class _Epsilon(nn.Module):
     """Shared by both layers: the factor of the node's own row, and the network after the sum."""

@@ -32,8 +32,6 @@ from gnnlab.ops.checks import check_choice
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["GraphConv"]
-
 
 class GraphConv(ZeroInDegree):
     """Graph convolution layer.

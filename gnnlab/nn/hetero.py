@@ -20,7 +20,6 @@ from gnnlab.ops.checks import check_choice
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["HeteroGraphConv"]
 
 EdgeType = str | tuple[str, str, str]
 TypedRows = Mapping[str, Tensor]

@@ -16,8 +16,6 @@ from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.nn.base import check_count
 from gnnlab.nn.utils import check_size
 
-__all__ = ["INTEGERS", "TypedLinear", "WeightBasis", "check_types"]
-
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 

@@ -12,8 +12,6 @@ from gnnlab import ops
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["AvgPooling", "SumPooling"]
-
 
 def _pool(graph: Graph, feat: Tensor, reducer: str) -> Tensor:
     """Reduce the rows of each graph of a batch; any other graph counts as a batch of one."""

@@ -10,8 +10,6 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.nn.base import check_count
 from gnnlab.ops.checks import check_choice
 
-__all__ = ["EdgePredictor"]
-
 
 class EdgePredictor(nn.Module):
     """Score pairs of nodes from their rows.

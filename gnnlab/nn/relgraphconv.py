@@ -32,8 +32,6 @@ from gnnlab.nn.utils import (
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["RelGraphConv"]
-
 
 class RelGraphConv(nn.Module):
     """Relational graph convolution layer.

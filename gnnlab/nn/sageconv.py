@@ -36,8 +36,6 @@ from gnnlab.ops.checks import check_choice
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["SAGEConv"]
-
 
 class SAGEConv(nn.Module):
     """GraphSAGE layer.

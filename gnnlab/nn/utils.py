@@ -21,26 +21,6 @@ if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
     from gnnlab.graph.relation import Relation
 
-__all__ = [
-    "Activation",
-    "Features",
-    "aggregate",
-    "check_activation",
-    "check_arguments",
-    "check_dtype",
-    "check_edge_weight",
-    "check_in_edges",
-    "check_rows",
-    "check_size",
-    "check_values",
-    "expand_as_pair",
-    "from_sources",
-    "keeps",
-    "map_features",
-    "pair_of_sizes",
-    "per_row",
-    "run_lstm",
-]
 
 Features = Tensor | tuple[Tensor, Tensor]
 Activation = Callable[[Tensor], Tensor]

@@ -10,8 +10,6 @@ from torch.nn import functional
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
 
-__all__ = ["relu_dropout"]
-
 
 def relu_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True) -> torch.Tensor:
     """Return ``dropout(relu(x), p)`` in one pass over memory.

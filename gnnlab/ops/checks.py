@@ -13,16 +13,6 @@ from torch.utils.weak import WeakIdKeyDictionary
 from gnnlab.errors import GNNLabError, InvalidInput, check_graph
 from gnnlab.graph.relation import HasRelation, Relation
 
-__all__ = [
-    "AT_ONCE",
-    "check_choice",
-    "check_operand",
-    "common_dtype",
-    "feature_shape",
-    "relation_of",
-    "warn_unless_finite",
-]
-
 _OWNER = {"u": "source node", "v": "destination node", "e": "edge"}
 
 

@@ -9,8 +9,6 @@ from gnnlab import kernels
 from gnnlab.ops.groups import Groups, NodeGroups
 from gnnlab.ops.torch_path import column
 
-__all__ = ["dot", "extreme", "row_sum", "softmax", "softmax_grad", "weighted_sum"]
-
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()

@@ -18,8 +18,6 @@ from gnnlab.ops import primitive
 from gnnlab.ops.checks import check_choice, relation_of
 from gnnlab.ops.groups import Groups, NodeGroups
 
-__all__ = ["edge_softmax"]
-
 ALL = "__ALL__"
 EdgeType = tuple[str, str, str]
 

@@ -15,8 +15,6 @@ from gnnlab import kernels
 from gnnlab.graph.relation import Adjacency, Relation, group_on_device
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["Groups", "NodeGroups"]
-
 
 class Groups:
     """Rows, each of which belongs to one of ``count`` groups.

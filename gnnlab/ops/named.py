@@ -15,8 +15,6 @@ from gnnlab.graph.relation import HasRelation
 from gnnlab.ops.sddmm import gsddmm
 from gnnlab.ops.spmm import REDUCERS, gspmm
 
-__all__ = ["NAMED"]
-
 _SYMBOL = {"add": "+", "sub": "−", "mul": "·", "div": "/", "dot": "dot"}
 _ROWS = {"u": "source", "v": "destination", "e": "edge"}
 

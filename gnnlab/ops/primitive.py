@@ -33,8 +33,6 @@ from gnnlab.ops import cpu_path, torch_path
 from gnnlab.ops.groups import Groups, NodeGroups
 from gnnlab.system import accelerators
 
-__all__ = ["dot", "extreme", "gather", "row_sum", "softmax", "weighted_sum"]
-
 _HALF = (torch.float16, torch.bfloat16)
 
 

@@ -26,8 +26,6 @@ from gnnlab.ops.checks import (
 )
 from gnnlab.ops.groups import NodeGroups
 
-__all__ = ["gsddmm", "sddmm"]
-
 OPS = ("add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs")
 TARGETS = ("u", "v", "e")
 _ARITHMETIC: dict[str, Callable[..., torch.Tensor]] = {

@@ -10,8 +10,6 @@ from gnnlab.ops.checks import check_choice
 from gnnlab.ops.groups import Groups
 from gnnlab.ops.spmm import REDUCERS, check_number
 
-__all__ = ["segment_reduce"]
-
 
 def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "sum") -> torch.Tensor:
     """Reduce each run of consecutive rows to one row.

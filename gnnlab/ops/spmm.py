@@ -29,8 +29,6 @@ from gnnlab.ops.checks import (
 )
 from gnnlab.ops.groups import NodeGroups
 
-__all__ = ["gspmm", "spmm"]
-
 OPS = ("copy_lhs", "copy_rhs", "add", "sub", "mul", "div")
 REDUCERS = ("sum", "mean", "max", "min")
 

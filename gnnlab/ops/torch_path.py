@@ -11,8 +11,6 @@ import torch
 
 from gnnlab.ops.groups import Groups, NodeGroups
 
-__all__ = ["column", "dot", "extreme", "row_sum", "softmax", "softmax_grad", "weighted_sum"]
-
 
 def weighted_sum(
     groups: NodeGroups, x: torch.Tensor, weights: torch.Tensor | None, norm: str | None

@@ -22,8 +22,6 @@ from gnnlab.errors import GNNLabError, InvalidInput, NotFound, reading, writing
 from gnnlab.system import accelerators
 from gnnlab.system.staging import replacing
 
-__all__ = ["load_checkpoint", "save_checkpoint"]
-
 _FORMAT = "gnnlab.checkpoint/1"
 _SUM = b"gnnlab.crc32"  # followed by 4 bytes, the end of the file
 _BLOCK = 1 << 24

@@ -33,15 +33,6 @@ from gnnlab.parallel.rank_order import average_in_rank_order
 from gnnlab.system import accelerators
 from gnnlab.system.ending import await_torch_at_exit
 
-__all__ = [
-    "create_dataloader",
-    "free_port",
-    "global_mean",
-    "init_model",
-    "init_process_group",
-    "rank_share",
-]
-
 
 def free_port() -> int:
     """Return a port of this machine on which no process listens now.

@@ -15,8 +15,6 @@ from gnnlab.launch.supervision import last_state
 from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["OutputMultiplexer"]
-
 
 class OutputMultiplexer:
     """Shows output and progress of ranks.

@@ -28,8 +28,6 @@ from torch.storage import TypedStorage
 
 from gnnlab.multiprocessing import shared_file
 
-__all__ = ["Packer", "Payload", "fresh_python", "pack", "unpack"]
-
 INHERITS = hasattr(os, "fork")  # whether children inherit descriptors; not on Windows
 _LARGE = 1 << 16
 _LINE = 64  # bytes of a cache line: alignment of tensors

@@ -29,8 +29,6 @@ from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.parallel.supervisor import RankError, supervise
 from gnnlab.system.bars import is_kernel
 
-__all__ = ["launch_processes"]
-
 
 def launch_processes(
     fn: Callable[..., Any],

@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 
 from gnnlab.system.bars import is_kernel, progress_bar
 
-__all__ = ["report", "send_to", "track"]
-
 T = TypeVar("T")
 
 _imported_in = os.getpid()

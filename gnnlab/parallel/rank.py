@@ -34,8 +34,6 @@ from gnnlab.parallel.payload import Payload, unpack
 from gnnlab.parallel.rendezvous import is_in_rendezvous
 from gnnlab.system.ending import await_torch
 
-__all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
-
 RELEASE, DUMP_STACK = b".", b"?"  # messages through the lifeline after the work
 _OUR_FILES = (__file__, fork.__file__)
 _worker = 0  # the thread that runs the function

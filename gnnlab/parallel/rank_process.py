@@ -13,8 +13,6 @@ from typing import Any
 from gnnlab.launch.supervision import describe_exit, wait
 from gnnlab.parallel.rank import DUMP_STACK, Failure, Lines, read_message, send_message
 
-__all__ = ["TICK", "RankProcess"]
-
 TICK = 0.05  # seconds between two checks of the ranks
 EXIT_TIMEOUT = 10.0  # seconds for a rank to end after all results have arrived
 _KEPT = 1 << 20  # bytes of output kept until they are shown

@@ -17,8 +17,6 @@ from types import FrameType
 
 from gnnlab.launch import environment
 
-__all__ = ["PATIENCE", "is_in_rendezvous", "notify_agent", "watch"]
-
 PATIENCE = 10.0  # seconds within the call after which a rank counts as waiting
 _TICK = 0.5  # seconds between two looks
 

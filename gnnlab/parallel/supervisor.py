@@ -14,8 +14,6 @@ from gnnlab.parallel.rank import RELEASE, Failure
 from gnnlab.parallel.rank_process import EXIT_TIMEOUT, TICK, RankProcess
 from gnnlab.parallel.rendezvous import PATIENCE
 
-__all__ = ["RankError", "supervise"]
-
 _ANSWER = 0.5  # seconds for a rank to send its traceback
 _LOOK = 2.0  # seconds between two questions where ranks stand, once one of them has returned
 

@@ -24,8 +24,6 @@ from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, complete_etype, complete_ntype
 
-__all__ = ["GraphPartitionBook", "PartitionPolicy"]
-
 _ONE_NTYPE = "_N"
 _ONE_ETYPES = (None, "_E", ONE_ETYPE)
 

@@ -21,17 +21,6 @@ from gnnlab.graph.relation import Relation
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.book import GraphPartitionBook
 
-__all__ = [
-    "Edges",
-    "HaloEdges",
-    "IDMap",
-    "RenumberedGraph",
-    "assemble_part",
-    "renumber_graph",
-    "renumber_nodes",
-    "split_by_type",
-]
-
 Arrays = dict[str, np.ndarray]
 
 

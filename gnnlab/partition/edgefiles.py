@@ -23,8 +23,6 @@ from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.files import edge_type_name
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["EdgeFiles", "open_features", "open_npy", "release"]
-
 StrPath = str | os.PathLike[str]
 
 

@@ -20,8 +20,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.partition.assign import THIN_FROM, THINNED_TO
 from gnnlab.partition.metis import default_method
 
-__all__ = ["Plan", "plan"]
-
 # For each edge: bytes of memory besides the graph, seconds, and the assumed share of cut edges.
 _METHODS = {
     "metis": (105, 5e-7, 0.25),

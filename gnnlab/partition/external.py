@@ -19,8 +19,6 @@ import numpy as np
 from gnnlab import kernels
 from gnnlab.kernels.dtypes import ids_dtype
 
-__all__ = ["ExternalSort"]
-
 
 class ExternalSort:
     """Group rows by key, stably, in files.

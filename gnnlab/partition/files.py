@@ -33,22 +33,6 @@ from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import numpy_dtype, read_dtype
 from gnnlab.partition.book import GraphPartitionBook
 
-__all__ = [
-    "JSON_ENTRIES",
-    "ArrayInfo",
-    "PartConfig",
-    "check_inside",
-    "edge_folder",
-    "edge_type_name",
-    "file_name",
-    "make_config",
-    "node_folder",
-    "open_arrays",
-    "read_config",
-    "read_offsets",
-    "sort_types",
-]
-
 _LONGEST = 230  # bytes of a quoted name; a file's name has at most 255
 _MOST_IDS = 1 << 56  # so that sums of sizes never overflow
 _MOST_DIMENSIONS = 64  # numpy's limit

@@ -16,8 +16,6 @@ from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.partition.book import GraphPartitionBook
 
-__all__ = ["LocalIDs", "homogeneous_graph"]
-
 
 class LocalIDs(NamedTuple):
     """The local nodes, or edges, of one type; those that the part owns come first."""

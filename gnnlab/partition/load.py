@@ -17,8 +17,6 @@ from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import Part, open_part
 
-__all__ = ["load_partition", "load_partition_book", "load_partition_feats"]
-
 Features = dict[str, torch.Tensor]
 Path = str | os.PathLike[str]
 

@@ -31,8 +31,6 @@ import numpy as np
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.random import next_key
 
-__all__ = ["SLACK", "default_method", "metis"]
-
 SLACK = 1.03  # maximum load of a part over its share; METIS' own default for k-way
 _TEXT = 500  # bytes for the message of a child that failed
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h

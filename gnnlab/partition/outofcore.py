@@ -51,8 +51,6 @@ from gnnlab.random import generator
 from gnnlab.system.bars import progress_bar
 from gnnlab.system.staging import staging_folder
 
-__all__ = ["partition_files"]
-
 _METHODS = ("ldg", "random")
 StrPath = str | os.PathLike[str]
 

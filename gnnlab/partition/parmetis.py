@@ -37,8 +37,6 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.partition import partition_graph
 
-__all__ = ["convert_partition"]
-
 StrPath = str | os.PathLike[str]
 _LINES = 1_000_000  # read at a time
 

@@ -28,8 +28,6 @@ from gnnlab.partition.files import (
 )
 from gnnlab.partition.homogeneous import LocalIDs, homogeneous_graph
 
-__all__ = ["EdgePart", "NodePart", "Part", "open_part"]
-
 
 @dataclass
 class NodePart:

@@ -30,8 +30,6 @@ from gnnlab.partition.writer import PartitionWriter
 from gnnlab.pyg.convert import from_pyg, is_pyg
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["check_type_names", "partition_graph", "parts_progress", "write_part"]
-
 # Features that each part gets anyway; those of an older partition are not copied.
 _RESERVED = {NID, EID, "inner_node", "inner_edge"}
 

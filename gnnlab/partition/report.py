@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import Part, open_part
 
-__all__ = ["PartitionReport", "partition_report"]
-
 
 @dataclass(frozen=True)
 class PartitionReport:

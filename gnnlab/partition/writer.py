@@ -38,8 +38,6 @@ from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
 from gnnlab.partition.files import JSON_ENTRIES
 from gnnlab.system.staging import locked, replacing, try_lock
 
-__all__ = ["ArrayFile", "PartitionWriter", "rewrite_features"]
-
 _BLOCK = 1 << 24  # bytes that are gathered, hashed and written at a time
 _PENDING = 1 << 29  # bytes that may wait for a writing thread
 _WRITERS = 4  # each gathers with all threads that torch has

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from gnnlab.trace import Event
 
-__all__ = ["timeline"]
 
 _MOST_EVENTS = 50_000
 _MOST_TRACKS = 256

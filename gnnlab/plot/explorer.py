@@ -26,8 +26,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
 from gnnlab.plot.words import say
 
-__all__ = ["Explorer", "explore"]
-
 _MOST_VALUES = 1000
 _WIDE = 640  # pixels; wider panels are stacked in one column
 _SOON = 0.5  # seconds; a drawing that takes longer is announced

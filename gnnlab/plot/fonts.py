@@ -15,8 +15,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.plot import words
 from gnnlab.plot.canvas import require
 
-__all__ = ["language"]
-
 # Families in the order of preference: those of Linux, Windows and macOS.
 _FONTS = {
     "en": (),

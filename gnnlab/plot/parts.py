@@ -24,7 +24,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["partition_map"]
 
 _MOST_NODES = 500
 _MOST_NAMES = 40  # nodes whose IDs can be read

@@ -22,7 +22,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["graph", "sampling_tree"]
 
 Edge = tuple[int, int]
 

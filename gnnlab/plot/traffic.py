@@ -13,7 +13,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["byte_matrix"]
 
 _MOST_NUMBERS = 8  # most machines whose numbers fit into the fields, and most ticks
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["say", "use"]
-
 # English: (Korean, Chinese)
 _TABLE = {
     # kinds of work

@@ -18,8 +18,6 @@ from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
 
-__all__ = ["from_pyg", "is_pyg", "to_pyg"]
-
 
 def is_pyg(value: Any) -> bool:
     """Whether a value is a ``Data`` or a ``HeteroData`` of PyG."""

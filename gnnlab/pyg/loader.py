@@ -35,8 +35,6 @@ from gnnlab.pyg.stores import FeatureStore, GraphStore, is_typed
 from gnnlab.random import fold
 from gnnlab.system import accelerators
 
-__all__ = ["LinkNeighborLoader", "NeighborLoader"]
-
 _OF_SAMPLER = ["replace", "subgraph_type", "disjoint", "temporal_strategy", "time_attr"]
 _OF_SAMPLER += ["weight_attr", "is_sorted", "directed"]
 _OF_WORKERS = ["multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"]

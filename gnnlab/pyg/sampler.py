@@ -33,8 +33,6 @@ from gnnlab.pyg.convert import from_pyg, is_pyg
 from gnnlab.pyg.stores import GraphStore, graph_of_stores, is_typed
 from gnnlab.random import generator
 
-__all__ = ["NeighborSampler", "graph_of"]
-
 
 def graph_of(data: Any, weight_attr: str | None = None) -> Graph | DistGraph:
     """Return the graph that a loader's ``data`` stands for; of PyG's data only the structure."""

@@ -24,8 +24,6 @@ from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
 
-__all__ = ["FeatureStore", "GraphStore", "graph_of_stores", "is_typed"]
-
 
 def is_typed(g: Graph | DistGraph) -> bool:
     """Whether PyG sees the graph as a ``HeteroData``: it has types, or a type with a name."""

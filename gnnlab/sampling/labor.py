@@ -38,8 +38,6 @@ from gnnlab.graph.neighbor import (
 )
 from gnnlab.random import fold, next_key
 
-__all__ = ["PROBABILITIES", "WEIGHTS", "Taken", "check_importance", "sample_labors", "take_layer"]
-
 WEIGHTS, PROBABILITIES = "edge_weights", "edge_probs"
 
 _MOST_ROUNDS = 50  # of importance_sampling=-1; few are needed

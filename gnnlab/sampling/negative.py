@@ -17,8 +17,6 @@ from gnnlab.graph.queries import has_edges
 from gnnlab.graph.relation import Relation
 from gnnlab.random import next_key
 
-__all__ = ["global_uniform_negative_sampling", "non_edges"]
-
 _ATTEMPTS = 64
 
 

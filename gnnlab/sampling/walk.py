@@ -29,8 +29,6 @@ from gnnlab.graph.neighbor import read_weights
 from gnnlab.graph.relation import Adjacency
 from gnnlab.random import next_key
 
-__all__ = ["PinSAGESampler", "RandomWalkNeighborSampler", "random_walk"]
-
 
 def random_walk(
     g: Graph,

@@ -23,8 +23,6 @@ from typing import Any
 from gnnlab.dataloading.features import graphs_in
 from gnnlab.distributed import messages as m
 
-__all__ = ["Design"]
-
 
 @dataclass(frozen=True)
 class Design:

@@ -20,8 +20,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.parallel.payload import pack, unpack
 from gnnlab.simulate.optrace import LoaderPass, Recorder, Signal, Wait
 
-__all__ = ["Recorded", "SimulatedSamplers"]
-
 
 class Recorded:
     """Makes the batches of a loader as its own executor would, and records the work."""

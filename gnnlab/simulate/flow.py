@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["FairFlow", "fair_rates"]
-
 _FULL = 1e-9  # a resource with at most this share left is used up
 
 

@@ -22,8 +22,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.simulate.optrace import Collective
 from gnnlab.simulate.scheduler import VirtualRank, current_rank
 
-__all__ = ["FUNCTIONS", "REFUSED", "exchange", "refusal", "replaced"]
-
 _OPERATIONS: dict[Any, Callable[[torch.Tensor], torch.Tensor]] = {
     dist.ReduceOp.SUM: lambda values: values.sum(0),
     dist.ReduceOp.PRODUCT: lambda values: values.prod(0),

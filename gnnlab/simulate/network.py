@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["Network"]
-
 
 @dataclass(frozen=True)
 class Network:

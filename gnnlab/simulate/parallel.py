@@ -17,8 +17,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.simulate.group import exchange
 from gnnlab.simulate.scheduler import VirtualRank, current_rank
 
-__all__ = ["SimulatedDataParallel"]
-
 
 class SimulatedDataParallel(torch.nn.Module):
     """A model whose gradients are the means over all ranks.

@@ -16,8 +16,6 @@ from gnnlab.simulate.replay import FREE, Machines, replay
 from gnnlab.simulate.timing import Epoch, Timing
 from gnnlab.trace import Event
 
-__all__ = ["Result"]
-
 
 class Result:
     """A run of all trainers.

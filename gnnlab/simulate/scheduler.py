@@ -27,8 +27,6 @@ from gnnlab import random
 from gnnlab.errors import GNNLabError
 from gnnlab.simulate.optrace import Recorder
 
-__all__ = ["Scheduler", "SimulationError", "VirtualRank", "current_rank"]
-
 _thread = threading.local()
 _POLL_SECONDS = 0.2  # between two checks of the deadline
 

@@ -46,8 +46,6 @@ from gnnlab.simulate.result import Result, check_cores, check_slowdown
 from gnnlab.simulate.scheduler import Scheduler, VirtualRank
 from gnnlab.simulate.transport import Cluster, SimulatedTransport
 
-__all__ = ["Simulation", "simulate"]
-
 
 class Simulation:
     """A simulated cluster; :meth:`run` runs trainers on it.

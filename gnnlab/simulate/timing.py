@@ -12,8 +12,6 @@ import numpy as np
 
 from gnnlab.trace import Event
 
-__all__ = ["Epoch", "Timing", "summarize"]
-
 
 @dataclass(frozen=True)
 class Epoch:

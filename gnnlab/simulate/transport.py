@@ -29,8 +29,6 @@ from gnnlab.simulate.design import Design
 from gnnlab.simulate.optrace import Collective, Recorder, Request, Work
 from gnnlab.simulate.scheduler import VirtualRank
 
-__all__ = ["Cluster", "SimulatedTransport"]
-
 _KIND_OF_WORK = {"structure": "sample", "control": "wait"}  # all others are "fetch"
 
 

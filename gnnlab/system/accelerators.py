@@ -18,18 +18,6 @@ import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = [
-    "can_record",
-    "count",
-    "group_backend",
-    "is_fast",
-    "is_initialized",
-    "keep_device",
-    "kind",
-]
-__all__ += ["has_streams", "mark", "pinned", "read_device", "recorded", "runs_triton"]
-__all__ += ["set_device", "unique_name"]
-
 
 def kind() -> str | None:
     """Return the device type of this machine's accelerators, None if there are none.

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["MOST_NODES", "bars", "bipartite", "circle", "features", "page", "table", "type_name"]
-
 MOST_NODES = 30  # of a graph that is drawn
 _MOST_EDGES = 150
 _MOST_ROWS = 16

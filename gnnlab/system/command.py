@@ -12,8 +12,6 @@ from typing import Any
 from gnnlab.errors import GNNLabError
 from gnnlab.system import interrupt
 
-__all__ = ["add_ssh_options", "command", "command_parser", "locale_language"]
-
 
 class _Parser(argparse.ArgumentParser):
     """Accepts options with ``-`` and with ``_`` between their words; help shows one spelling."""

@@ -25,8 +25,6 @@ import threading
 import time
 from pathlib import Path
 
-__all__ = ["await_torch", "await_torch_at_exit"]
-
 _TASKS = Path("/proc/self/task")
 _OFTEN_ENOUGH = 3  # a thread that has just been granted the lock may not run yet
 

@@ -12,8 +12,6 @@ import _signal as signal  # type: ignore[import-not-found]
 import os
 import sys
 
-__all__ = ["STATUS", "as_exception", "is_command"]
-
 STATUS = 128 + signal.SIGINT
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from gnnlab.errors import NoAttribute
 
-__all__ = ["no_attribute", "places"]
-
 _ROOT = Path(__file__).parents[1]
 _INTERNAL = {"compat", "errors", "system"}
 

@@ -23,8 +23,6 @@ try:
 except ImportError:  # Windows: no locks, so staging files of killed processes stay
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_replaceable", "locked", "replacing", "staging_folder", "try_lock"]
-
 
 def try_lock(path: Path) -> int | None:
     """Lock a file or folder without waiting.

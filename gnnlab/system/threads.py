@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["in_thread"]
-
 
 def in_thread(work: Callable[..., Any], *args: Any, **options: Any) -> threading.Thread:
     """Call a function in a daemon thread.

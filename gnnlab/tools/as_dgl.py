@@ -27,8 +27,6 @@ from gnnlab.errors import InvalidInput, writing
 from gnnlab.launch import environment
 from gnnlab.system.command import command_parser
 
-__all__ = ["FOLDER", "main", "note_on_other_dgl", "run", "write_wheel"]
-
 FOLDER = str(Path(__file__).parents[1] / "compat" / "on_path")
 """Folder with the package ``dgl``."""
 

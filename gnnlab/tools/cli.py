@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from gnnlab.launch import probe
 
-__all__ = ["main"]
-
 COMMANDS = {
     "lessons": "copy the lessons into a folder and open them in JupyterLab",
     "launch": "start a job on several machines, or on several that this computer plays",

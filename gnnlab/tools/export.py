@@ -24,8 +24,6 @@ from gnnlab import helpers
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.system.command import command, command_parser
 
-__all__ = ["Copy", "check", "export", "main"]
-
 _FOLDER = Path(helpers.__file__).parent
 HELPERS = sorted(path.stem for path in _FOLDER.glob("[!_]*.py"))
 _NEEDS = {"dist_graph_simulator": ["block_sampler"]}

@@ -22,8 +22,6 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.system.command import command, command_parser, locale_language
 from gnnlab.system.staging import replacing
 
-__all__ = ["LANGUAGES", "copy_lessons", "lessons_folder", "main"]
-
 LANGUAGES = ("en", "ko", "zh")
 _RECORD = ".gnnlab-lessons.json"  # path → SHA-256 of each file as it was copied
 

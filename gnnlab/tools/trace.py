@@ -15,8 +15,6 @@ from collections.abc import Iterable, Sequence
 from gnnlab.system.command import command, command_parser
 from gnnlab.trace import Event, read, seconds, write_chrome
 
-__all__ = ["main", "table"]
-
 
 @command
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,8 +9,6 @@ from typing import Any
 from gnnlab.errors import InvalidInput, takes_graph
 from gnnlab.graph.graph import Graph
 
-__all__ = ["BaseTransform", "Compose"]
-
 
 class BaseTransform(ABC):
     """A callable that takes a graph and returns another; subclass it and define ``__call__``."""

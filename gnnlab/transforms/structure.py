@@ -15,14 +15,6 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.graph.relation import Relation
 from gnnlab.transforms.base import BaseTransform
 
-__all__ = [
-    "AddReverse",
-    "AddSelfLoop",
-    "RemoveSelfLoop",
-    "ToSimple",
-    "with_etypes",
-]
-
 
 class AddSelfLoop(BaseTransform):
     """Add self-loops to every edge type whose source and destination types are equal.

@@ -9,8 +9,6 @@ from typing import ClassVar
 
 from gnnlab.launch import ip_config
 
-__all__ = ["Backend", "Host", "Request"]
-
 
 @dataclass(frozen=True)
 class Host:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from gnnlab.errors import InvalidInput
 from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Local", "loopback_hosts", "open_backend"]
-
 
 class Local(Backend):
     """Machines that this computer emulates; see :class:`Backend`."""

@@ -29,8 +29,6 @@ from pathlib import Path
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Ray", "open_backend"]
-
 _HUB = str(Path(__file__).with_name("ray_hub.py"))
 _FAREWELL = 15.0  # seconds for the hub to end its actors
 

@@ -22,8 +22,6 @@ from contextlib import suppress
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Slurm", "open_backend"]
-
 _REMEDIES = {
     "has been revoked": "the job of Slurm has ended; allocate nodes again",
     "already completing": "the job of Slurm is ending; allocate nodes again",

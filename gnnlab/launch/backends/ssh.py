@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Login", "LoginError", "Ssh", "open_backend", "reason"]
-
 OPTIONS = {
     "BatchMode": "yes",
     "StrictHostKeyChecking": "yes",
