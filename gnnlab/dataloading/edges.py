@@ -15,6 +15,7 @@ DGL user guide, chapters 6.2 and 6.3.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -31,11 +32,13 @@ from gnnlab.dataloading.sampler import (
     simplify,
     to_device,
 )
-from gnnlab.errors import InvalidInput
+from gnnlab.dataloading.temporal import timed_pairs
+from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.compact import compact_graphs
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges
-from gnnlab.graph.names import EID, NID
+from gnnlab.graph.names import EID, NID, EdgeType
+from gnnlab.graph.temporal import read_times
 from gnnlab.system import accelerators
 
 
@@ -113,13 +116,17 @@ class EdgePredictionSampler(Sampler):
         graphs = [g.edge_subgraph(seeds, relabel_nodes=False)]
         if self.negative_sampler is not None:
             graphs.append(graph_of_pairs(g, self.negative_sampler(g, given), list(seeds)))
-        # Without features: a loader attaches them by ID.
-        graphs = compact_graphs(graphs, copy_ndata=False, copy_edata=False)
+        time = getattr(self.sampler, "time", None)
+        if time is None:
+            # Without features: a loader attaches them by ID.
+            graphs = compact_graphs(graphs, copy_ndata=False, copy_edata=False)
+            nodes: Any = simplify({t: f[NID] for t, f in graphs[0].node_frames().items()})
+        else:
+            graphs, nodes = timed_pairs(g, graphs, _edge_times(g, seeds, time))
         pair_graph = graphs[0]
         for etype, frame in pair_graph.edge_frames.items():
             frame[EID] = seeds.get(etype, torch.empty(0, device=g.device)).to(g.idtype)
         set_edge_lazy_features(pair_graph, self.prefetch_labels)
-        nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph.node_frames().items()})
         excluded = self.exclusion(g, given)
         extra = () if excluded is None else (excluded,)
         sampled = self.sampler.sample(self.g_sampling or g, nodes, *extra)
@@ -270,6 +277,16 @@ class EdgeDataLoader(DataLoader):
     def _sources(self) -> list[Any]:
         """Return the graph of the seeds, and the one of the blocks if it is another."""
         return [self.graph, *([] if self.g_sampling is self.graph else [self.g_sampling])]
+
+
+def _edge_times(g: Any, seeds: Mapping[EdgeType, torch.Tensor], time: str) -> dict[EdgeType, Any]:
+    for etype in seeds:
+        if time not in g.edge_frames[etype]:
+            raise NotFound(f"edges {etype} have no feature {time!r}, the time of a pair")
+    return {
+        etype: read_times(g.edge_frames[etype][time][ids.long()], len(ids), "times of edges")
+        for etype, ids in seeds.items()
+    }
 
 
 def _check_sampler(sampler: Any, exclude: Any) -> None:

@@ -28,6 +28,7 @@ from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import describe
 from gnnlab.graph.placement import pin_features
+from gnnlab.graph.temporal import sort_by_time
 from gnnlab.system import accelerators
 
 _PREFETCH = 2  # default of ``prefetch``
@@ -77,6 +78,9 @@ class DataLoader(Loader):
     use_uva : bool
         Pin the features of a graph in main memory when an iteration begins; the graph then holds
         pinned copies. A GPU with Triton reads the rows of a batch there by itself.
+    seed_times : tensor, or dict of them by type, optional
+        The time of each seed node, for a sampler with ``time=…``, shape of ``indices``. By default
+        the node feature of that name; edges have their own.
     gpu_cache : dict, optional
         Rows of features in main memory to keep on the GPU, as in
         ``{"node": {"feat": 500000}, "edge": {"weight": 10000}}``, for each node or edge type that
@@ -130,10 +134,16 @@ class DataLoader(Loader):
         num_workers: int = 0,
         prefetch: int | None = None,
         seed: int | None = None,
+        seed_times: Any = None,
         gpu_cache: Mapping[str, Mapping[str, int]] | None = None,
         **kwargs: Any,
     ) -> None:
         check_sampler(graph_sampler, "graph_sampler", "sample(g, indices)")
+        if seed_times is not None and not getattr(innermost(graph_sampler), "time", None):
+            raise InvalidInput(
+                "seed_times are for a sampler that knows where times are, such as "
+                f"NeighborSampler([10, 10], time='t'); found {type(graph_sampler).__name__}"
+            )
         if not hasattr(graph, "idtype"):
             raise InvalidInput(
                 f"the first argument is the graph, the second the seeds; found "
@@ -151,7 +161,7 @@ class DataLoader(Loader):
         self.device = graph.device if device is None else accelerators.read_device(device)
         self.num_workers = whole_number(num_workers, "num_workers", 0)
         super().__init__(
-            read_indices(graph, indices),
+            read_indices(graph, indices, seed_times),
             batch_size,
             shuffle,
             drop_last,
@@ -237,6 +247,10 @@ class DataLoader(Loader):
 
     def recipe(self, tasks: Sequence[Task]) -> Recipe:
         """Return how the batches of an epoch are made."""
+        time = getattr(innermost(self.graph_sampler), "time", None)
+        if isinstance(time, str):
+            for graph in self._sources():
+                sort_by_time(graph, time)  # before workers are forked, which then share it
         return GraphRecipe(self._sources(), self.graph_sampler, self.device, self._transfer)
 
     def _begin_transfer(self) -> None:

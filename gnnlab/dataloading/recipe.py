@@ -107,14 +107,17 @@ class GraphRecipe(Recipe):
             attach_features(self.graphs[1], batch[-1], sampled[-1], fetch)
 
     def reads(self) -> list[torch.Tensor]:
-        """Return the weights of edges."""
-        weights = getattr(innermost(self.sampler), "prob", None)
+        """Return the weights and times of edges, and the times of nodes."""
+        sampler = innermost(self.sampler)
+        names = [getattr(sampler, "prob", None), getattr(sampler, "time", None)]
         return [
-            frame[weights]
+            frame[name]
             for graph in self.graphs
-            if isinstance(weights, str) and isinstance(graph, Graph)
-            for frame in graph.edge_frames.values()
-            if weights in frame
+            if isinstance(graph, Graph)
+            for name in names
+            if isinstance(name, str)
+            for frame in (*graph.edge_frames.values(), *graph.node_frames().values())
+            if name in frame
         ]
 
     def renew(self, batch: Any) -> None:

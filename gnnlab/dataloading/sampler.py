@@ -22,12 +22,14 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
+from gnnlab.dataloading import temporal
 from gnnlab.dataloading.features import (
     graphs_in,
     set_dst_lazy_features,
     set_edge_lazy_features,
     set_src_lazy_features,
 )
+from gnnlab.dataloading.seeds import Timed
 from gnnlab.errors import InvalidInput, takes_graph, whole_number
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.frame import Frame, copier
@@ -44,6 +46,7 @@ from gnnlab.graph.neighbor import (
 )
 from gnnlab.graph.placement import copied
 from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.graph.temporal import Until
 from gnnlab.system import accelerators
 
 
@@ -344,6 +347,14 @@ class NeighborSampler(BlockSampler):
         Draw with replacement.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         See :class:`BlockSampler`.
+    time : str, optional
+        Name of a feature of edges, of nodes, or of both, with times: whole numbers or floats. Then
+        no edge is sampled that is later than the seed, at any distance from it, nor one whose
+        source is. The time of a seed is that of its edge, its ``seed_times`` in the loader, or its
+        node feature. A node that seeds with different times see is in the blocks once for each
+        time, in ``ndata["seed_time"]``. Edge types without times have no limit.
+    strategy : {"uniform", "last"}
+        With times: draw neighbors, or take the last ones.
 
     Examples
     --------
@@ -373,7 +384,14 @@ class NeighborSampler(BlockSampler):
         prefetch_labels: Any = None,
         prefetch_edge_feats: Any = None,
         output_device: Any = None,
+        *,
+        time: str | None = None,
+        strategy: str = "uniform",
     ) -> None:
+        if strategy not in ("uniform", "last"):
+            raise InvalidInput(f"strategy must be 'uniform' or 'last'; found {strategy!r}")
+        if strategy == "last" and (time is None or replace or prob is not None or mask is not None):
+            raise InvalidInput("strategy='last' needs time, and takes no prob, mask or replace")
         if isinstance(edge_dir, bool):  # the older form: (fanouts, replace, return_eids)
             replace, edge_dir = edge_dir, "in"
             prob = None if isinstance(prob, bool) else prob
@@ -406,9 +424,12 @@ class NeighborSampler(BlockSampler):
         self.fanouts = fanouts
         self.prob = mask if prob is None else prob
         self.replace = replace
+        self.time, self.strategy = time, strategy
 
     def sample_blocks(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
         """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
+        if self.time is not None:
+            return self._sample_timed(g, seed_nodes, exclude_eids)
         custom = type(self).sample_frontier is not BlockSampler.sample_frontier
         if not custom and self.prob is None and exclude_eids is None and isinstance(g, Graph):
             device = g.device
@@ -482,6 +503,25 @@ class NeighborSampler(BlockSampler):
         blocks = [_block(g, nodes, layer) for layer in reversed(layers)]
         output = {ntype: nodes[ntype][: len(ids)] for ntype, ids in given.items()}
         return simplify(nodes), output if isinstance(seed_nodes, dict) else simplify(output), blocks
+
+    def _sample_timed(self, g: Graph, seed_nodes: Any, exclude_eids: Any) -> Any:
+        assert self.time is not None
+        nodes, given = temporal.open_nodes(g, seed_nodes, self.time)
+        excluded, last = read_excluded(g, exclude_eids), self.strategy == "last"
+        layers: list[_Layer] = []
+        for fanout in reversed(self.fanouts):
+            num_dst, until = nodes.counts(), Until(nodes.times(), self.time, last)
+            how = read_fanouts(g, fanout), self.prob, self.replace, excluded, True, until
+            edges = nodes.add_sources(sample_layer(g, nodes.ids(), *how))
+            layers.append((num_dst, nodes.counts(), edges, {}))
+        ids = {ntype: each.to(g.idtype) for ntype, each in nodes.ids().items()}
+        blocks, times = [_block(g, ids, layer) for layer in reversed(layers)], nodes.times()
+        for frames in (f for block in blocks for f in (block.src_frames, block.dst_frames)):
+            for ntype, frame in frames.items():
+                frame[temporal.SEED_TIME] = times[ntype][: frame.num_rows]
+        output = {ntype: ids[ntype][: len(found)] for ntype, found in given.items()}
+        typed = isinstance(seed_nodes.ids if isinstance(seed_nodes, Timed) else seed_nodes, dict)
+        return simplify(ids), output if typed else simplify(output), blocks
 
 
 _Columns = dict[EdgeType, dict[str, torch.Tensor]]

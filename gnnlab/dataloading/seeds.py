@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,13 +12,26 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import as_integers, refuse_mask
 from gnnlab.graph.relation import check_ids
+from gnnlab.graph.temporal import read_times
+
+
+class Timed(NamedTuple):
+    """Seeds and the time of each, as tensors or as dicts of tensors by type."""
+
+    ids: Any
+    times: Any
 
 
 class Seeds:
-    """Seed IDs of one or several types; each type has one range of positions."""
+    """Seed IDs of one or several types; each type has one range of positions.
 
-    def __init__(self, by_type: dict[str, torch.Tensor], typed: bool) -> None:
-        self.by_type, self.typed = by_type, typed
+    Given ``times``, seeds of the same form, :meth:`take` returns both as :class:`Timed`.
+    """
+
+    def __init__(
+        self, by_type: dict[str, torch.Tensor], typed: bool, times: Seeds | None = None
+    ) -> None:
+        self.by_type, self.typed, self.times = by_type, typed, times
         self.offsets = np.cumsum([0, *(len(ids) for ids in by_type.values())])
 
     def __len__(self) -> int:
@@ -32,6 +45,11 @@ class Seeds:
 
     def take(self, positions: torch.Tensor) -> Any:
         """Return the seeds at some positions."""
+        if self.times is None:
+            return self._take(positions)
+        return Timed(self._take(positions), self.times.take(positions))
+
+    def _take(self, positions: torch.Tensor) -> Any:
         if not self.typed:
             (ids,) = self.by_type.values()
             return ids[positions.to(ids.device, non_blocking=ids.device.type != "cpu")]
@@ -45,7 +63,7 @@ class Seeds:
         return found
 
 
-def read_indices(graph: Graph, indices: Any) -> Seeds:
+def read_indices(graph: Graph, indices: Any, times: Any = None) -> Seeds:
     """Return the seeds of a loader, from IDs or masks.
 
     Parameters
@@ -53,6 +71,8 @@ def read_indices(graph: Graph, indices: Any) -> Seeds:
     graph : Graph or DistGraph
     indices : tensor, numpy array, list, or dict of them by type
         IDs, or a mask with one entry per node or edge.
+    times : tensor, numpy array, list, or dict of them by type, optional
+        The time of each seed.
 
     Raises
     ------
@@ -87,9 +107,26 @@ def read_indices(graph: Graph, indices: Any) -> Seeds:
             check_ids(ids, torch.iinfo(torch.int32).max, "node or edge")
         return ids.to(graph.device, graph.idtype)
 
-    if isinstance(indices, Mapping):
-        return Seeds({name: read(ids, name) for name, ids in indices.items()}, True)
-    return Seeds({"": read(indices)}, False)
+    typed = isinstance(indices, Mapping)
+    given = indices if typed else {"": indices}
+    seeds = Seeds({name: read(ids, name or None) for name, ids in given.items()}, typed)
+    if times is not None:
+        seeds.times = _read_seed_times(seeds, times)
+    return seeds
+
+
+def _read_seed_times(seeds: Seeds, times: Any) -> Seeds:
+    by_type = times if isinstance(times, Mapping) else {"": times}
+    if set(by_type) != set(seeds.by_type):
+        raise InvalidInput(
+            f"seed_times need the form of the seeds, types {list(seeds.by_type)}; found "
+            f"{list(by_type)}"
+        )
+    read = {
+        name: read_times(by_type[name], len(ids), "seed_times").to(ids.device)
+        for name, ids in seeds.by_type.items()
+    }
+    return Seeds(read, seeds.typed)
 
 
 def _sizes(graph: Any, kind: Any = None) -> list[int]:

@@ -26,6 +26,7 @@ from gnnlab.errors import InvalidInput, NoAttribute
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType, listing
 from gnnlab.graph.neighbor import Picked
+from gnnlab.graph.temporal import Until
 from gnnlab.graph.views import EdgeView, NodeView, frame_view
 from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.random import next_key
@@ -201,6 +202,7 @@ class DistGraph(GraphSchema):
         replace: bool = False,
         excluded: Mapping[EdgeType, torch.Tensor] | None = None,
         inward: bool = True,
+        until: Until | None = None,
     ) -> dict[EdgeType, Picked]:
         """Sample edges for one layer; see :func:`gnnlab.graph.neighbor.sample_layer`."""
         if not inward:
@@ -209,9 +211,10 @@ class DistGraph(GraphSchema):
                 "gnnlab.reverse(g) to follow edges the other way"
             )
         weights = sampling.weight_names(self, prob)
-        return sampling.request_layer(
-            self.client, seeds, fanouts, next_key(), replace, weights, excluded
-        )
+        request = self.client, seeds, fanouts, next_key(), replace, weights, excluded
+        if until is None:
+            return sampling.request_layer(*request)
+        return sampling.request_layer(*request, until, sampling.time_names(self, until.column))
 
     # ------------------------------------------------------------------ looks
     def _repr_html_(self) -> str:

@@ -156,6 +156,25 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
+class SampleUntil(Sample):
+    """Sample in-edges that are not later than the time of their seed. Reply: as of :class:`Sample`.
+
+    Parameters
+    ----------
+    until : dict of torch.Tensor
+        By node type, the time of each seed, int64 or float64.
+    times : tuple of str or None
+        Full name of the tensor with the times of edges, per edge type; None for no limit.
+    last : bool
+        Take the last edges, not random ones.
+    """
+
+    until: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    times: tuple[str | None, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class FindEdges:
     """Look up the endpoints of edges. Reply: sources and destinations, type-wise IDs, int64."""
 

@@ -167,6 +167,7 @@ EXCHANGES: dict[type, Exchange] = {
     m.CountNonzero: Exchange(int, "control", To.ANY, True, _check_count),
     # the structure of the graph
     m.Sample: Exchange(tuple[_Lists, ...], "structure", To.ANY, True, _check_sample),
+    m.SampleUntil: Exchange(tuple[_Lists, ...], "structure", To.ANY, True, _check_sample),
     m.FindEdges: Exchange(tuple[_Row, _Row], "structure", To.ANY, True, _check_ends),
     m.Reverse: Exchange(_Row, "structure", To.ANY, True, _check_reverse),
     m.OutEdges: Exchange(tuple[_Row, _Row], "structure", To.ANY, True, _check_out_edges),

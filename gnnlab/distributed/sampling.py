@@ -21,7 +21,7 @@ import torch
 from gnnlab import kernels
 from gnnlab.distributed import queries
 from gnnlab.distributed.client import Client
-from gnnlab.distributed.messages import OutEdges, Sample
+from gnnlab.distributed.messages import OutEdges, Sample, SampleUntil
 from gnnlab.distributed.schema import GraphSchema
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import InvalidInput, NotFound
@@ -32,6 +32,7 @@ from gnnlab.graph.ids import is_scalar, pair_up, read_ids, read_nodes
 from gnnlab.graph.names import EID, ETYPE, NID, EdgeType
 from gnnlab.graph.neighbor import Picked
 from gnnlab.graph.relation import Adjacency, Relation, narrow
+from gnnlab.graph.temporal import Until
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
 _ONE_TYPE = ("_N", "_E", "_N")
@@ -335,6 +336,20 @@ def weight_names(g: GraphSchema, prob: Any) -> tuple[str | None, ...]:
     return names
 
 
+def time_names(g: GraphSchema, column: str) -> tuple[str | None, ...]:
+    """Return the full name of the tensor with times per edge type; None for those without."""
+    names = []
+    for etype, frame in g.edge_frames.items():
+        if column not in frame and column in g.node_frames()[etype[0]]:
+            raise InvalidInput(
+                f"nodes {etype[0]!r} have times {column!r} and edges {etype} have none; owners of "
+                "edges do not know the features of all their sources. Before partition_graph, copy "
+                f"them: g.apply_edges(dgl.function.copy_u({column!r}, {column!r}), etype={etype})"
+            )
+        names.append(frame[column].name if column in frame else None)
+    return tuple(names)
+
+
 def _weight_name(frame: DistFrame, value: Any, optional: bool) -> str | None:
     if value is None or (optional and value not in frame):
         return None
@@ -356,6 +371,8 @@ def request_layer(
     replace: bool = False,
     weights: tuple[str | None, ...] = (),
     excluded: Mapping[EdgeType, torch.Tensor] | None = None,
+    until: Until | None = None,
+    times: tuple[str | None, ...] = (),
 ) -> dict[EdgeType, Picked]:
     """Ask the owners of seeds to sample in-edges of every type for one layer.
 
@@ -368,18 +385,24 @@ def request_layer(
         for ntype, ids in seeds.items()
     }
     asked: dict[int, dict[str, torch.Tensor]] = {}
+    limits: dict[int, dict[str, torch.Tensor]] = {}
     for ntype, found in pieces.items():
-        for part, rows, _ in found:
+        for part, rows, positions in found:
             asked.setdefault(part, {})[ntype] = rows
+            if until is not None:
+                limits.setdefault(part, {})[ntype] = until.times[ntype][positions]
     left_out: dict[int, dict[int, torch.Tensor]] = {part: {} for part in asked}
     for etype, ids in (excluded or {}).items():
         for part, rows, _ in kernels.route.split(ids, book.edge_ranges[etype], "edge"):
             left_out.setdefault(part, {})[client.etype_ids[etype]] = rows
     numbers = tuple(fanouts[etype] for etype in client.etype_ids)
-    messages = {
-        part: Sample(rows, numbers, key, replace, weights, left_out[part])
-        for part, rows in asked.items()
-    }
+    messages: dict[int, Sample] = {}
+    for part, by_type in asked.items():
+        request = by_type, numbers, key, replace, weights, left_out[part]
+        if until is None:
+            messages[part] = Sample(*request)
+        else:
+            messages[part] = SampleUntil(*request, limits[part], times, until.last)
     replies = dict(zip(messages, client.ask(messages), strict=True))
     picked = {}
     for number, etype in enumerate(client.etype_ids):

@@ -25,8 +25,9 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed import sparse_rules
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
-from gnnlab.graph.neighbor import check_weights, pick
+from gnnlab.graph.neighbor import check_weights, pick, pick_until
 from gnnlab.graph.relation import Adjacency, check_ids
+from gnnlab.graph.temporal import ByTime, read_times, sort_rows
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import dtype_name, read_dtype, torch_ids_dtype
@@ -82,6 +83,7 @@ class Store:
         self._by_source: dict[EdgeType, tuple[torch.Tensor, torch.Tensor]] = {}
         self._waiting: dict[tuple[str, int], _Step] = {}
         self._widest: dict[EdgeType, int] = {}  # largest in-degree
+        self._by_time: dict[str, ByTime] = {}
         self.is_limited = False
         self._lock = Lock()
         for ntype, nodes in part.nodes.items():
@@ -304,11 +306,41 @@ class Store:
                 raise NotFound(f"no node type {ntype!r}; there are {describe(self.part.nodes)}")
             _check_rows(seeds, self.part.nodes[ntype].num_inner, f"node type {ntype!r}")
             names[ntype] = gather.rows(self.part.nodes[ntype].orig_ids, seeds)
+        if isinstance(message, m.SampleUntil):
+            self._check_until(message)
         if self.is_limited:
             self._check_size(message)
         return tuple(
             self._sample_type(message, number, names) for number in range(len(self.etypes))
         )
+
+    def _check_until(self, message: m.SampleUntil) -> None:
+        seeds = {ntype: len(ids) for ntype, ids in message.seeds.items()}
+        until = {ntype: len(times) for ntype, times in message.until.items()}
+        kinds = {times.dtype for times in message.until.values()}
+        if until != seeds or not kinds <= {torch.int64, torch.float64}:
+            raise InvalidInput(f"seeds {seeds} need as many times, int64 or float64; found {until}")
+        if len(message.times) != len(self.etypes) or (message.last and any(message.weights)):
+            raise InvalidInput(
+                f"times are for {len(self.etypes)} edge types, and the last edges have no weights; "
+                f"found {message.times} and {message.weights}"
+            )
+
+    def _edges_by_time(self, etype: EdgeType, name: str) -> ByTime:
+        """Return the edges of a type sorted by a feature of the partition; sorted once."""
+        edges, values = self.part.edges[etype], self._table(name)
+        if values is not edges.data.get(name.rpartition("~")[2]):
+            raise InvalidInput(
+                f"{name} was created or written by this job; times of edges are a feature of the "
+                "partition. Set it before partition_graph"
+            )
+        with self._lock:
+            if name not in self._by_time:
+                times = read_times(values, edges.num_inner, name)
+                indptr = edges.indptr[: self.part.nodes[etype[2]].num_inner + 1]
+                rows = Adjacency(indptr, edges.indices[: edges.num_inner])
+                self._by_time[name] = sort_rows(rows, times)
+            return self._by_time[name]
 
     def _check_size(self, message: m.Sample) -> None:
         """Refuse a sample that is larger than all edges of the part and than MAX_REPLY."""
@@ -362,17 +394,21 @@ class Store:
         if name is not None:
             weights = check_weights(self._table(name), edges.num_inner, f"those of {name}")
         first = self._first_edge(etype)
+        how = message.fanouts[number], fold(message.key, number), message.replace, weights
         try:
-            ptr, slots, sources = pick(
-                Adjacency(edges.indptr, edges.indices),
-                seeds,
-                message.fanouts[number],
-                fold(message.key, number),
-                message.replace,
-                weights,
-                excluded,
-                names[etype[2]],
-            )
+            times = message.times[number] if isinstance(message, m.SampleUntil) else None
+            if isinstance(message, m.SampleUntil) and times is not None:
+                rows = self._edges_by_time(etype, times)
+                if excluded is not None:
+                    excluded = torch.sort(rows.edges.slots_of(excluded)).values
+                until = message.until.get(etype[2], names[etype[2]])
+                ptr, slots, sources, *_ = pick_until(
+                    *(rows, seeds, until, message.last, *how, excluded, names[etype[2]])
+                )
+                slots = rows.edges.eids_at(slots)
+            else:
+                adjacency = Adjacency(edges.indptr, edges.indices)
+                ptr, slots, sources = pick(adjacency, seeds, *how, excluded, names[etype[2]])
         except BadWeight as error:
             raise BadWeight(error.edge + first, error.weight) from None
         if first:
@@ -491,6 +527,7 @@ _ACTS: dict[type, Callable[[Store, Any], Any]] = {
     m.Update: Store._update,
     m.CountNonzero: Store._count_nonzero,
     m.Sample: Store._sample,
+    m.SampleUntil: Store._sample,
     m.FindEdges: Store._find_edges,
     m.OutEdges: Store._out_edges,
     m.Degrees: Store._degrees,

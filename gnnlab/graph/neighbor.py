@@ -24,6 +24,7 @@ from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType, describe
 from gnnlab.graph.placement import to
 from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.graph.temporal import ByTime, Until, by_time, keep_last, spans, stream_names
 from gnnlab.helpers.block_sampler import signed
 from gnnlab.random import fold, next_key
 
@@ -100,7 +101,7 @@ def frontier_of(
     relations, edge_frames = {}, {}
     for etype, (ptr, edges, sources, _) in picked.items():
         ids = seeds.get(etype[2] if inward else etype[0], empty)
-        centers = _repeat(ids.to(sources.dtype), ptr, len(sources))
+        centers = repeat(ids.to(sources.dtype), ptr, len(sources))
         coo = (sources, centers) if inward else (centers, sources)
         relations[etype] = Relation(g.num_nodes(etype[0]), g.num_nodes(etype[2]), coo)
         columns = g.edge_frames[etype].rows(edges) if copy_edata else {}
@@ -114,7 +115,7 @@ def frontier_of(
     return g.derive(relations, node_frames=node_frames, edge_frames=edge_frames)
 
 
-def _repeat(ids: torch.Tensor, ptr: torch.Tensor, total: int) -> torch.Tensor:
+def repeat(ids: torch.Tensor, ptr: torch.Tensor, total: int) -> torch.Tensor:
     """Repeat each ID as often as the difference of its two offsets says."""
     if ids.device.type == "cpu":  # numpy needs half of torch's time
         return torch.from_numpy(np.repeat(ids.numpy(), np.diff(ptr.numpy())))
@@ -150,6 +151,7 @@ def sample_layer(
     replace: bool = False,
     excluded: Any = None,
     inward: bool = True,
+    until: Until | None = None,
 ) -> dict[EdgeType, Picked]:
     """Sample edges of every type for one layer; all samplers call this function.
 
@@ -168,6 +170,8 @@ def sample_layer(
         As :func:`read_excluded` returns it.
     inward : bool
         Sample in-edges; otherwise out-edges.
+    until : Until, optional
+        Sample only in-edges that are not later.
 
     Returns
     -------
@@ -176,21 +180,27 @@ def sample_layer(
         the position of the edge type.
     """
     if not isinstance(g, GraphCore):
-        return g.pick_layer(seeds, fanouts, prob, replace, excluded, inward)  # type: ignore[no-any-return]
+        extra = () if until is None else (until,)
+        return g.pick_layer(seeds, fanouts, prob, replace, excluded, inward, *extra)  # type: ignore[no-any-return]
     key, weights = next_key(), read_weights(g, prob)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     picked = {}
     for type_id, (etype, relation) in enumerate(g.relations.items()):
         adjacency = relation.csc() if inward else relation.csr()
-        ptr, slots, sources, *sizes = pick(
-            adjacency,
-            seeds.get(etype[2] if inward else etype[0], empty),
-            fanouts[etype],
-            fold(key, type_id),
-            replace,
-            weights.get(etype) if fanouts[etype] else None,
-            (excluded or {}).get(etype),
-        )
+        ids = seeds.get(etype[2] if inward else etype[0], empty)
+        left_out = (excluded or {}).get(etype)
+        how = fanouts[etype], fold(key, type_id), replace
+        weight = weights.get(etype) if fanouts[etype] else None
+        rows = None if until is None else by_time(g, etype, until.column)
+        if until is None or rows is None:
+            ptr, slots, sources, *sizes = pick(adjacency, ids, *how, weight, left_out)
+        else:
+            if left_out is not None and rows.edges is not adjacency:
+                left_out = torch.sort(rows.edges.slots_of(adjacency.eids_at(left_out))).values
+            adjacency, times = rows.edges, until.times.get(etype[2], empty)
+            ptr, slots, sources, *sizes = pick_until(
+                *(rows, ids, times, until.last, *how, weight, left_out)
+            )
         picked[etype] = Picked(ptr, LazyTensor(_edge_ids(g, adjacency, slots)), sources, *sizes)
     return picked
 
@@ -310,6 +320,35 @@ def pick(
         *(array.numpy() for array in arrays), fanout, key, replace=replace, **given
     )
     return torch.from_numpy(ptr), torch.from_numpy(slots), torch.from_numpy(sources)
+
+
+def pick_until(
+    rows: ByTime,
+    seeds: torch.Tensor,
+    until: torch.Tensor,
+    last: bool,
+    fanout: int,
+    key: int,
+    replace: bool = False,
+    weights: torch.Tensor | None = None,
+    excluded: torch.Tensor | None = None,
+    names: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, ...]:
+    """Sample slots of the seeds' rows that are not later than ``until``; see :func:`pick`.
+
+    Slots, those in ``excluded`` too, are those of ``rows``.
+    """
+    indptr, number = spans(rows, seeds, until, fanout, last, excluded)
+    eids = None if rows.edges.ordered else rows.edges.eids
+    found = pick(
+        Adjacency(indptr, rows.edges.indices, eids),
+        torch.arange(0, 2 * len(seeds), 2, device=seeds.device),
+        *(number, key, replace, weights, excluded),
+        stream_names(seeds if names is None else names, until),
+    )
+    if last and excluded is not None and fanout >= 0:
+        return keep_last(found[0], found[1], found[2], fanout)
+    return found
 
 
 def read_fanouts(g: GraphCore, fanout: Any) -> dict[EdgeType, int]:

@@ -33,7 +33,7 @@ class Adjacency:
     ordered : bool
         True when slot k holds edge k.
     workspaces : dict
-        By device, what kernels keep from call to call; neither copied nor pickled.
+        By device or name, what is kept from call to call; neither copied nor pickled.
     """
 
     __slots__ = ("_eids", "_keys", "_sizes", "_slots", "indices", "indptr", "ordered", "workspaces")
@@ -53,7 +53,7 @@ class Adjacency:
         self._slots: torch.Tensor | None = None
         self._keys = keys  # the group of each edge, to compute the edge IDs later
         self.ordered = eids is None and keys is None
-        self.workspaces: dict[torch.device, list[Any]] = {}
+        self.workspaces: dict[Any, list[Any]] = {}
 
     @property
     def eids(self) -> torch.Tensor:

@@ -42,6 +42,7 @@ __all__ = [
     "softmax",
     "spmm",
     "take",
+    "temporal",
     "threads",
 ]
 

@@ -1,0 +1,251 @@
+"""Sampling in time: no later edge at any hop, the same on parts, and the right distribution."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.dataloading import DataLoader, NeighborSampler, as_edge_prediction_sampler
+from gnnlab.dataloading.seeds import Timed
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.temporal import by_time
+from gnnlab.kernels.temporal import TimedNodes, TimedNodesOnDevice
+
+ETYPES = [("user", "buys", "item"), ("item", "bought_by", "user"), ("user", "knows", "user")]
+
+
+def typed_graph(seed: int = 0, edges: int = 3000, dtype: torch.dtype = torch.int64) -> Any:
+    """Users and items; edges of two types have times, those of the third have those of users."""
+    make = torch.Generator().manual_seed(seed)
+    sizes = {"user": 60, "item": 40}
+    ends = {
+        e: tuple(torch.randint(sizes[t], (edges,), generator=make) for t in e[::2]) for e in ETYPES
+    }
+    g = dgl.heterograph(ends, sizes)
+    for etype in ETYPES[:2]:
+        g.edges[etype].data["t"] = torch.randint(50, (edges,), generator=make).to(dtype)
+    g.nodes["user"].data["t"] = torch.randint(20, (60,), generator=make).to(dtype)
+    return g
+
+
+def seen(g: Any, block: Any, etype: Any) -> tuple[torch.Tensor, ...]:
+    """For each edge of a block: its ID, its time, the seed's at both ends."""
+    u, v = block.edges(etype=etype)
+    ids = block.edges[etype].data[dgl.EID]
+    src, dst = g.find_edges(ids, etype=etype)
+    assert torch.equal(src, block.srcnodes[etype[0]].data[dgl.NID][u])
+    assert torch.equal(dst, block.dstnodes[etype[2]].data[dgl.NID][v])
+    limit = block.dstnodes[etype[2]].data["seed_time"][v]
+    assert torch.equal(block.srcnodes[etype[0]].data["seed_time"][u], limit)
+    own, of_source = g.edges[etype].data.get("t"), g.nodes[etype[0]].data.get("t")
+    times = [x[i] for x, i in ((own, ids), (of_source, src)) if x is not None]
+    return ids, torch.stack(times).amax(0), limit, v
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+def test_no_edge_is_later_than_its_seed(strategy: str, dtype: torch.dtype) -> None:
+    g = typed_graph(dtype=dtype)
+    sampler = NeighborSampler([4, 3, 2], time="t", strategy=strategy)
+    users, items = torch.arange(60).repeat(3), torch.arange(40)
+    times = {"user": torch.arange(180) % 47, "item": torch.arange(40)}
+    loader = DataLoader(g, {"user": users, "item": items}, sampler, batch_size=50, seed_times=times)
+    count = 0
+    for _, output, blocks in loader:
+        for ntype, ids in output.items():
+            assert torch.equal(ids, blocks[-1].dstnodes[ntype].data[dgl.NID])
+        for block in blocks:
+            for etype in ETYPES:
+                _, time, limit, _ = seen(g, block, etype)
+                assert bool((time <= limit).all())
+                count += len(time)
+    assert count > 10_000
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(["uniform", "last"]))
+def test_a_row_takes_as_many_as_are_allowed(seed: int, fanout: int, strategy: str) -> None:
+    """By brute force, with excluded edges: the count, and with "last" the edges themselves."""
+    g = typed_graph(seed, edges=200)
+    etype = ETYPES[0]
+    left_out = torch.arange(0, 200, 3)
+    ids, until = torch.arange(40), torch.arange(40) * 51 % 60
+    given = {"item": ids}, {"item": until}
+    sampler = NeighborSampler([fanout], time="t", strategy=strategy)
+    block = sampler.sample(g, Timed(*given), {etype: left_out})[2][0]
+    edges, _, _, at = seen(g, block, etype)
+    src, dst = g.edges(etype=etype)
+    times = torch.maximum(g.edges[etype].data["t"], g.nodes["user"].data["t"][src])
+    for item in range(40):
+        may = (dst == item) & (times <= until[item])
+        may[left_out] = False
+        allowed = may.nonzero().flatten()
+        got = edges[at == item].tolist()
+        assert len(got) == min(fanout, len(allowed)) and set(got) <= set(allowed.tolist())
+        if strategy == "last":
+            newest = sorted(allowed.tolist(), key=lambda e: (int(times[e]), e))[-fanout:]
+            assert got == newest
+
+
+def test_neighbors_are_drawn_uniformly_from_the_past() -> None:
+    g = dgl.graph((torch.arange(1, 9), torch.zeros(8, dtype=torch.int64)), num_nodes=9)
+    g.edata["t"] = torch.tensor([7, 3, 5, 1, 8, 2, 6, 4])
+    times = 4 + torch.arange(3000) / 3001  # all different
+    block = NeighborSampler([2], time="t").sample(g, Timed(torch.zeros(3000).long(), times))[2][0]
+    found = Counter(tuple(pair) for pair in block.edata[dgl.EID].view(-1, 2).sort().values.tolist())
+    assert len(found) == 6  # pairs out of the edges of times 1 to 4
+    assert max(found.values()) < 600 and min(found.values()) > 400
+
+
+def test_draws_at_two_times_are_independent() -> None:
+    g = dgl.graph((torch.arange(1, 101), torch.zeros(100, dtype=torch.int64)), num_nodes=101)
+    g.edata["t"] = torch.zeros(100, dtype=torch.int64)
+    block = NeighborSampler([50], time="t").sample(g, Timed([0, 0], [1, 2]))[2][0]
+    first, second = block.edata[dgl.EID].view(2, 50)
+    both = len(np.intersect1d(first, second))
+    assert 10 < both < 40
+
+
+@pytest.mark.parametrize("num_parts", [1, 2, 4])
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+def test_parts_make_the_same_batches(strategy: str, num_parts: int, tmp_path: Path) -> None:
+    g = typed_graph()
+    times = g.nodes["user"].data.pop("t")
+    g.edges["knows"].data["t"] = times[g.edges(etype="knows")[0]]
+    new, edges = dgl.distributed.partition_graph(
+        *(g, "shop", num_parts, tmp_path), part_method="random", return_mapping=True
+    )
+    dgl.distributed.initialize()
+    far = dgl.distributed.DistGraph("shop", part_config=tmp_path / "shop.json")
+    sampler = NeighborSampler([3, 2], time="t", strategy=strategy)
+    until = {"item": torch.arange(40) + 5}
+    left_out = {ETYPES[0]: torch.arange(0, 3000, 7)}
+    there = {ETYPES[0]: torch.argsort(edges[ETYPES[0]])[left_out[ETYPES[0]]]}
+    with dgl.random.stream(1):
+        expected = sampler.sample(g, Timed({"item": torch.arange(40)}, until), left_out)[2]
+    with dgl.random.stream(1):
+        found = sampler.sample(far, Timed({"item": torch.argsort(new["item"])}, until), there)[2]
+    for a, b in zip(expected, found, strict=True):
+        for etype in ETYPES:
+            assert torch.equal(torch.stack(a.edges(etype=etype)), torch.stack(b.edges(etype=etype)))
+            ids = edges[etype][b.edges[etype].data[dgl.EID]]
+            assert torch.equal(a.edges[etype].data[dgl.EID], ids)
+        for ntype in g.ntypes:
+            one, other = a.srcnodes[ntype].data, b.srcnodes[ntype].data
+            assert torch.equal(one["seed_time"], other["seed_time"])
+            assert torch.equal(one[dgl.NID], new[ntype][other[dgl.NID]])
+
+
+def test_times_of_nodes_must_be_on_the_edges_of_a_partition(tmp_path: Path) -> None:
+    g = typed_graph()
+    dgl.distributed.partition_graph(g, "shop", 2, tmp_path, part_method="random")
+    dgl.distributed.initialize()
+    far = dgl.distributed.DistGraph("shop", part_config=tmp_path / "shop.json")
+    with pytest.raises(InvalidInput, match="copy_u"):
+        NeighborSampler([2], time="t").sample(far, Timed({"item": [0]}, {"item": [1]}))
+
+
+def test_times_are_read_again_after_a_write() -> None:
+    g = dgl.graph(([1, 2, 3], [0, 0, 0]))
+    g.edata["t"] = torch.tensor([1, 2, 3])
+    first = by_time(g, g.canonical_etypes[0], "t")
+    assert by_time(g, g.canonical_etypes[0], "t") is first  # sorted once
+    sampler = NeighborSampler([-1], time="t")
+    g.edata["t"][0] = 9
+    assert sampler.sample(g, Timed([0], [3]))[2][0].edata[dgl.EID].tolist() == [1, 2]
+    g.edata["t"] = torch.tensor([5, 9, 9])
+    assert sampler.sample(g, Timed([0], [5]))[2][0].edata[dgl.EID].tolist() == [0]
+    assert sampler.sample(g, Timed([0], [4.5]))[2][0].num_edges() == 0  # 5 is later than 4.5
+
+
+def test_pairs_of_edges_have_the_time_of_their_edge() -> None:
+    g = typed_graph()
+    sampler = as_edge_prediction_sampler(
+        NeighborSampler([3, 2], time="t"),
+        exclude="self",
+        negative_sampler=dgl.dataloading.negative_sampler.Uniform(2),
+    )
+    eids = {ETYPES[0]: torch.arange(500), ETYPES[1]: torch.arange(300)}
+    for _, pairs, negative, blocks in DataLoader(g, eids, sampler, batch_size=200, shuffle=True):
+        assert pairs.num_nodes("item") == blocks[-1].num_dst_nodes("item")
+        for etype in ETYPES[:2]:
+            u, v = pairs.edges(etype=etype)
+            ids = pairs.edges[etype].data[dgl.EID]
+            time = g.edges[etype].data["t"][ids]
+            src, dst = g.find_edges(ids, etype=etype)
+            for ends, nodes, ntype in ((u, src, etype[0]), (v, dst, etype[2])):
+                data = pairs.nodes[ntype].data
+                assert torch.equal(data["seed_time"][ends], time)
+                assert torch.equal(data[dgl.NID][ends], nodes)
+            of_negative = negative.nodes[etype[0]].data["seed_time"][negative.edges(etype=etype)[0]]
+            assert torch.equal(of_negative, time.repeat_interleave(2))
+            for block in blocks:
+                for kind in ETYPES:
+                    edges, when, limit, _ = seen(g, block, kind)
+                    assert bool((when <= limit).all())
+                    assert not set(edges.tolist()) & set(
+                        pairs.edges[kind].data[dgl.EID].tolist() if kind in ETYPES[:2] else []
+                    )
+
+
+def test_threads_and_workers_make_the_same_batches() -> None:
+    g = typed_graph()
+    sampler = NeighborSampler([3, 2], time="t")
+    times = torch.arange(60) % 50
+
+    def batches(**options: Any) -> list[Any]:
+        loader = DataLoader(
+            g, {"user": range(60)}, sampler, None, batch_size=16, shuffle=True, seed=5,
+            seed_times={"user": times}, **options,
+        )  # fmt: skip
+        return [blocks for *_, blocks in loader]
+
+    expected = batches(prefetch=0)
+    for options in ({"prefetch": 2}, {"num_workers": 2}):
+        for a, b in zip(expected, batches(**options), strict=True):
+            for one, other in zip(a, b, strict=True):
+                for etype in ETYPES:
+                    ends = (torch.stack(block.edges(etype=etype)) for block in (one, other))
+                    assert torch.equal(*ends)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3)), min_size=1, max_size=60))
+def test_lists_number_pairs_by_first_appearance(pairs: list[tuple[int, int]]) -> None:
+    ids, times = torch.tensor(pairs).T.contiguous()
+    distinct = list(dict.fromkeys(pairs))
+    cut = len(pairs) // 2
+    on_device = TimedNodesOnDevice(21, torch.int64, torch.device("cpu"))
+    for nodes in (TimedNodes(21, torch.int64), on_device):
+        found = [nodes.add(ids[:cut], times[:cut]), nodes.add(ids[cut:], times[cut:])]
+        assert torch.cat(found).tolist() == [distinct.index(pair) for pair in pairs]
+        assert list(zip(nodes.ids.tolist(), nodes.times.tolist(), strict=True)) == distinct
+
+
+def test_wrong_inputs() -> None:
+    g = dgl.graph(([1, 2, 3], [0, 0, 0]))
+    g.edata["t"] = torch.tensor([1.0, 2.0, torch.nan])
+    sampler = NeighborSampler([2], time="t")
+    with pytest.raises(InvalidInput, match="NaN"):
+        sampler.sample(g, Timed([0], [1]))
+    with pytest.raises(NotFound, match="seed_times"):
+        sampler.sample(g, [0])
+    with pytest.raises(NotFound, match="'when'"):
+        NeighborSampler([2], time="when").sample(g, Timed([0], [1]))
+    g.edata["t"] = torch.tensor([1, 2, 3])
+    with pytest.raises(InvalidInput, match="node 0 "):
+        sampler.sample(g, Timed([0, 0], [2, 2]))
+    with pytest.raises(InvalidInput, match="time"):
+        NeighborSampler([2], strategy="last")
+    with pytest.raises(InvalidInput, match="'first'"):
+        NeighborSampler([2], time="t", strategy="first")
+    with pytest.raises(InvalidInput, match="seed_times"):
+        DataLoader(g, [0], NeighborSampler([2]), seed_times=[1])
+    with pytest.raises(InvalidInput, match="seed_times"):
+        DataLoader(g, [0, 1], sampler, seed_times=[1])
