@@ -31,6 +31,7 @@ from gnnlab import kernels
 from gnnlab.dataloading.transfer import CacheInfo
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.inclusion import edges_into
+from gnnlab.distributed.ondisk import OnDisk, edges_from
 from gnnlab.distributed.policies import (
     POLICIES,
     Chosen,
@@ -182,7 +183,7 @@ class Table:
         self._type = str(policy.type_name) if policy.is_node else None
         self._local_part = cache.transport.local_part
         self._borders = policy.ranges.tolist()
-        low, high = self._borders[self._local_part : self._local_part + 2]
+        low, high = own_range(cache.transport, policy.ranges)
         self._own, self._num_rows = (low, high), policy.get_size() - (high - low)
         self._placement = self._make_placement(policy)
         self.row_bytes = math.prod(there.row_shape) * read_dtype(there.dtype).itemsize
@@ -199,7 +200,12 @@ class Table:
             return planned
         if cache.policy == "vip":
             return Chosen(cache.best.get(self._type or "", np.zeros(0, np.int64)), rows)
-        edges = edges_into(cache.transport.part(), policy)
+        if not isinstance(cache.transport, OnDisk):
+            edges = edges_into(cache.transport.part(), policy)
+        elif cache.policy == "degree":
+            edges = edges_from(cache.transport.stores or (), policy)
+        else:
+            edges = np.zeros(rows, np.float32)  # nothing is read before it is needed
         if cache.policy == "halo":
             return Chosen(ranked((edges > 0).astype(np.float32)), rows)
         return Scored(edges, counts=cache.policy == "access")
@@ -272,6 +278,14 @@ class Table:
 
 def _some(positions: torch.Tensor | slice, index: torch.Tensor) -> torch.Tensor:
     return index + positions.start if isinstance(positions, slice) else positions[index]
+
+
+def own_range(transport: Transport, ranges: np.ndarray) -> tuple[int, int]:
+    """Return the first ID of the rows in memory, and the one after their last; (0, 0) for none."""
+    if isinstance(transport, OnDisk):
+        return 0, 0
+    low, high = ranges[transport.local_part : transport.local_part + 2].tolist()
+    return low, high
 
 
 def remote_numbers(ids: torch.Tensor, own: tuple[int, int]) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from gnnlab.distributed.client import Client
+from gnnlab.distributed.ondisk import OnDisk
 from gnnlab.distributed.store import Store
 from gnnlab.distributed.transport import InProcess
 from gnnlab.errors import GNNLabError, InvalidInput
@@ -154,25 +155,34 @@ def samplers() -> Any:
     return None if context is None else context.samplers
 
 
-def open_client(graph_name: str, part_config: Any, verify: bool = True) -> Client:
+def open_client(
+    graph_name: str, part_config: Any, verify: bool = True, on_disk: bool = False
+) -> Client:
     """Return the client of a partitioned graph; its stores are opened on first use.
 
     They are reopened after another call of ``initialize``, or when the files have changed.
     """
     context = current()
     if context.remote:
+        if on_disk:
+            raise InvalidInput(
+                "memory= is for one process that reads a partition from its disk; in a job, "
+                "machines hold the parts: give cache_bytes="
+            )
         return _client_of_job(context, graph_name)
     config = read_config(part_config, graph_name)
     path = str(config.path.resolve())
     stat = os.stat(path)
     stamp = stat.st_mtime_ns, stat.st_size, stat.st_ino
-    if path not in context.opened or context.opened[path][0] != stamp:
+    key = f"{path} on disk" if on_disk else path
+    if key not in context.opened or context.opened[key][0] != stamp:
+        verify = verify and not on_disk  # which reads all
         parts = [open_part(config, part, verify=verify) for part in range(config.num_parts)]
-        transport = InProcess([Store(part) for part in parts])
-        client = Client(parts[0].book, transport, (graph_name, path))
+        kind = OnDisk if on_disk else InProcess
+        client = Client(parts[0].book, kind([Store(part) for part in parts]), (graph_name, path))
         _clients[id(client.book)] = client
-        context.opened[path] = stamp, client
-    context.latest = context.opened[path][1]
+        context.opened[key] = stamp, client
+    context.latest = context.opened[key][1]
     return context.latest
 
 
@@ -193,13 +203,13 @@ def _client_of_job(context: Context, graph_name: str) -> Client:
     return context.latest
 
 
-def reopen_client(graph_name: str, part_config: str) -> Client:
+def reopen_client(graph_name: str, part_config: str, on_disk: bool = False) -> Client:
     """Return the client of an unpickled graph, also before ``initialize``."""
     me = process()
     if me.context is None:
         me.context = Context()
     before = me.context.latest
-    client = open_client(graph_name, part_config, verify=False)
+    client = open_client(graph_name, part_config, verify=False, on_disk=on_disk)
     me.context.latest = before or client
     return client
 

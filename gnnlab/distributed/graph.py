@@ -20,6 +20,7 @@ import torch
 
 from gnnlab.distributed import context, queries, sampling
 from gnnlab.distributed.cache import CacheInfo
+from gnnlab.distributed.ondisk import OnDisk, read_size
 from gnnlab.distributed.schema import GraphSchema
 from gnnlab.distributed.traffic import Traffic
 from gnnlab.errors import InvalidInput, NoAttribute
@@ -55,6 +56,11 @@ class DistGraph(GraphSchema):
         that a batch needs most probably ("vip"), or needs again soonest ("belady"). The last two
         are prepared by the loaders of :mod:`gnnlab.distributed`; "belady" samples each epoch twice.
         By default the value of ``GNNLAB_CACHE_POLICY``, or else "access".
+    memory : int or str, optional
+        In standalone mode, for a partition that is larger than memory: features and edges stay on
+        the disk, where they cannot be written, and this much memory, such as ``"2GB"``, caches rows
+        of features by ``cache_policy``. Checksums are not compared. Name the features that the
+        sampler prefetches, so that those of the next batches are read while the model computes.
 
     Examples
     --------
@@ -90,6 +96,7 @@ class DistGraph(GraphSchema):
         *,
         cache_bytes: int | None = None,
         cache_policy: str | None = None,
+        memory: int | str | None = None,
     ) -> None:
         if part_config is None and gpb is not None and not isinstance(gpb, GraphPartitionBook):
             part_config = gpb
@@ -98,7 +105,11 @@ class DistGraph(GraphSchema):
                 "standalone mode reads the parts itself: give part_config=, the JSON file that "
                 "partition_graph wrote"
             )
-        client = context.open_client(graph_name, part_config)
+        if memory is not None:
+            if cache_bytes is not None:
+                raise InvalidInput("give memory= or cache_bytes=, not both")
+            cache_bytes = read_size(memory)
+        client = context.open_client(graph_name, part_config, on_disk=memory is not None)
         if cache_bytes is not None or cache_policy is not None:
             num_bytes, policy = client.cache_settings
             client.use_cache(
@@ -262,12 +273,15 @@ class DistGraph(GraphSchema):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (*self.client.source, *self.client.cache_settings)
+        on_disk = isinstance(self.client.transport, OnDisk)
+        return _reopen, (*self.client.source, *self.client.cache_settings, on_disk)
 
 
-def _reopen(graph_name: str, part_config: str, cache_bytes: int, cache_policy: str) -> DistGraph:
+def _reopen(
+    graph_name: str, part_config: str, cache_bytes: int, cache_policy: str, on_disk: bool
+) -> DistGraph:
     g = object.__new__(DistGraph)
-    client = context.reopen_client(graph_name, part_config)
+    client = context.reopen_client(graph_name, part_config, on_disk)
     client.use_cache(cache_bytes, cache_policy)
     GraphSchema.__init__(g, client)
     return g

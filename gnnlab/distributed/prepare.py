@@ -14,7 +14,7 @@ from gnnlab.dataloading.features import graphs_in
 from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.dataloading.sampler import NeighborSampler
 from gnnlab.distributed import context
-from gnnlab.distributed.cache import remote_numbers
+from gnnlab.distributed.cache import own_range, remote_numbers
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.inclusion import inclusion_of_parts
 from gnnlab.distributed.policies import Plan, ranked
@@ -43,7 +43,7 @@ def prepare(loader: Any, recipe: Recipe, tasks: Sequence[Task]) -> None:
     if not isinstance(loader.graph, DistGraph):
         return
     cache = loader.graph.client.cache
-    if not cache.num_bytes or isinstance(cache.transport, InProcess):
+    if not cache.num_bytes or type(cache.transport) is InProcess:
         return
     if cache.policy == "vip" and not cache.best:
         cache.prepare(_most_probable(loader))
@@ -99,6 +99,4 @@ def _plans(g: DistGraph, recipe: Recipe, tasks: Sequence[Task]) -> dict[str, Pla
 
 def _own(g: DistGraph, ntype: str) -> tuple[int, int]:
     """Return the first ID of the own part, and the one after its last."""
-    part = g.client.transport.local_part
-    low, high = g.get_partition_book().node_ranges[ntype][part : part + 2].tolist()
-    return low, high
+    return own_range(g.client.transport, g.get_partition_book().node_ranges[ntype])

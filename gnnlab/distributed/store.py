@@ -163,6 +163,15 @@ class Store:
             )
         return tensor
 
+    def is_feature(self, name: str) -> bool:
+        """Whether a tensor is a feature as the files of the partition have it."""
+        policy, _, feature = name.rpartition("~")
+        kind, _, type_name = policy.partition("~")
+        parts: Any = self.part.nodes if kind == "node" else self.part.edges
+        key = type_name if kind == "node" else tuple(type_name.split(":"))
+        owner = parts.get(key)
+        return owner is not None and owner.data.get(feature) is self.tensors.get(name, owner)
+
     def _rows(self, name: str, rows: torch.Tensor) -> torch.Tensor:
         """Return a tensor after checking that it exists and has the rows."""
         tensor = self._table(name)
@@ -329,7 +338,7 @@ class Store:
     def _edges_by_time(self, etype: EdgeType, name: str) -> ByTime:
         """Return the edges of a type sorted by a feature of the partition; sorted once."""
         edges, values = self.part.edges[etype], self._table(name)
-        if values is not edges.data.get(name.rpartition("~")[2]):
+        if not self.is_feature(name):
             raise InvalidInput(
                 f"{name} was created or written by this job; times of edges are a feature of the "
                 "partition. Set it before partition_graph"

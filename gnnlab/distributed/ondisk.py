@@ -1,0 +1,130 @@
+"""A partition on one machine that is larger than its memory.
+
+Parts that one process opens are mapped files, and what is not in memory is read when it is touched.
+That is fast until memory is full; then each touch waits for the disk. Here the rows and edges that
+a message needs are asked for at once (:mod:`gnnlab.kernels.disk`), and rows of features go through
+the cache that elsewhere holds rows of other machines, within the memory that the user gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.distributed import messages as m
+from gnnlab.distributed.store import Store
+from gnnlab.distributed.transport import InProcess, nothing
+from gnnlab.errors import InvalidInput, PartitionError
+from gnnlab.kernels import disk
+from gnnlab.partition.book import PartitionPolicy
+
+
+def read_size(memory: Any) -> int:
+    """Read a number of bytes, as a number or as text with a unit.
+
+    Examples
+    --------
+    >>> from gnnlab.distributed.ondisk import read_size
+    >>> read_size("2.5GB"), read_size(1 << 20)
+    (2500000000, 1048576)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*", str(memory).upper())
+    if found is None or isinstance(memory, bool):
+        raise InvalidInput(f"memory is a number of bytes, or text such as '2GB'; found {memory!r}")
+    unit = found[2].replace("I", "").rstrip("B")
+    base = 1024 if "I" in found[2] else 1000
+    return int(float(found[1]) * base ** ("KMGT".index(unit) + 1 if unit else 0))
+
+
+class OnDisk(InProcess):
+    """All stores in this process; their features and edges stay in files, which are not written.
+
+    Parameters
+    ----------
+    stores : sequence of Store
+        Their parts may be opened without verification: indices are checked as they are used.
+    """
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        super().__init__(stores)
+        for store in stores:
+            for etype, edges in store.part.edges.items():
+                if bool((torch.diff(edges.indptr) < 0).any()):
+                    raise PartitionError(f"edges {etype} are damaged: indptr falls")
+                disk.read_at_random(edges.indices)
+            for name, values in store.tensors.items():
+                if store.is_feature(name):
+                    disk.read_at_random(values)
+
+    def readable(self, part: int, name: str) -> torch.Tensor | None:
+        """Return the rows of a tensor in memory; None for a feature, which is in a file."""
+        store = self._open()[part]
+        return None if store.is_feature(name) else store.tensors.get(name)
+
+    def exchange(
+        self, requests: Sequence[tuple[int, m.Message]], meanwhile: Callable[[], None] = nothing
+    ) -> list[Any]:
+        """Ask the disk for all that the messages read, then answer one after the other."""
+        for part, message in requests:
+            store = self._open()[part]
+            if isinstance(message, m.Pull) and store.is_feature(message.name):
+                disk.will_need_rows(store.tensors[message.name], message.rows)
+            elif isinstance(message, m.Sample):
+                _will_need_edges(store, message)
+            elif isinstance(message, m.Push | m.Update) and store.is_feature(message.name):
+                raise InvalidInput(
+                    f"{message.name} is read from its file and cannot be written; open the graph "
+                    "without memory=, or create a DistTensor"
+                )
+        replies = super().exchange(requests, meanwhile)
+        for (part, message), reply in zip(requests, replies, strict=True):
+            if isinstance(message, m.Sample):
+                _check_sources(self._open()[part], reply)
+        return replies
+
+    def freeze(self, name: str) -> list[int]:
+        """Return all parts: features in files are never written."""
+        stores = self._open()
+        return [part for part, store in enumerate(stores) if store.is_feature(name)]
+
+
+def _will_need_edges(store: Store, message: m.Sample) -> None:
+    for etype, fanout in zip(store.etypes, message.fanouts, strict=False):
+        seeds = message.seeds.get(etype[2])
+        if seeds is None or not fanout or not len(seeds):
+            continue
+        indptr, indices = (getattr(store.part.edges[etype], x) for x in ("indptr", "indices"))
+        rows = torch.sort(seeds.long().clamp(0, len(indptr) - 2)).values
+        disk.will_need(indices, indptr[rows].numpy(), indptr[rows + 1].numpy())
+
+
+def _check_sources(store: Store, reply: Sequence[tuple[torch.Tensor, ...]]) -> None:
+    for etype, (_, _, sources) in zip(store.etypes, reply, strict=True):
+        bound = int(store.part.book.node_ranges[etype[0]][-1])
+        if len(sources) and not (int(sources.min()) >= 0 and int(sources.max()) < bound):
+            raise PartitionError(
+                f"edges {etype} are damaged: a source is not from 0 to {bound - 1}"
+            )
+
+
+def edges_from(stores: Sequence[Store], policy: PartitionPolicy) -> np.ndarray:
+    """Count the edges that leave each node, in all parts; reads all edges once.
+
+    Returns
+    -------
+    ndarray
+        Shape (rows,), float32; zeros if the rows are those of edges.
+    """
+    found = np.zeros(policy.get_size(), np.float32)
+    for store in stores if policy.is_node else ():
+        part, ntype = store.part, str(policy.type_name)
+        ids = part.new_nids(ntype).numpy()
+        for etype, edges in part.edges.items():
+            if etype[0] == ntype:
+                sources = edges.indices[: edges.num_inner]
+                found[ids] += torch.bincount(sources, minlength=len(ids)).numpy()
+    return found

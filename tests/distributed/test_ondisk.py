@@ -1,0 +1,86 @@
+"""A partition that stays on the disk: the same batches and rows, within a budget."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.dataloading import NeighborSampler
+from gnnlab.distributed import DistGraph, DistTensor
+from gnnlab.distributed.ondisk import read_size
+from gnnlab.errors import InvalidInput, PartitionError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two parts of a graph of two node types, with features that are 800 kB."""
+    torch.manual_seed(0)
+    sizes = {"user": 600, "item": 400}
+    ends = {
+        e: tuple(torch.randint(sizes[t], (5000,)) for t in e[::2])
+        for e in [("user", "buys", "item"), ("item", "bought_by", "user")]
+    }
+    g = dgl.heterograph(ends, sizes)
+    g.nodes["user"].data["x"] = torch.randn(600, 200)
+    g.nodes["item"].data["x"] = torch.randn(400, 200)
+    g.edges["buys"].data["w"] = torch.rand(5000)
+    place = tmp_path_factory.mktemp("shop")
+    dgl.distributed.partition_graph(g, "shop", 2, place, part_method="random")
+    return place
+
+
+def open_graph(folder: Path, **options: Any) -> DistGraph:
+    dgl.distributed.initialize()
+    return DistGraph("shop", part_config=folder / "shop.json", **options)
+
+
+@pytest.mark.parametrize("policy", ["access", "degree", "vip", "belady"])
+@pytest.mark.parametrize("memory", ["100KB", 1 << 30, 0])
+def test_batches_are_those_of_memory(folder: Path, policy: str, memory: Any) -> None:
+    sampler = NeighborSampler([4, 3], prefetch_node_feats={"user": ["x"], "item": ["x"]})
+
+    def batches(g: DistGraph) -> list[Any]:
+        loader = dgl.distributed.DistNodeDataLoader(
+            g, {"user": torch.arange(600)}, sampler, batch_size=64, shuffle=True, seed=3
+        )
+        return [(b[0].srcdata["x"], b[0].edata[dgl.EID]) for _ in (0, 1) for *_, b in loader]
+
+    expected = batches(open_graph(folder))
+    g = open_graph(folder, memory=memory, cache_policy=policy)
+    for one, other in zip(expected, batches(g), strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert all(torch.equal(a[kind], b[kind]) for kind in a)
+    info = g.client.cache_info()
+    assert info.bytes <= read_size(memory) and (info.hits > 0) is (memory != 0)
+    copy = pickle.loads(pickle.dumps(g))
+    assert torch.equal(copy.nodes["user"].data["x"][[7, 3]], g.nodes["user"].data["x"][[7, 3]])
+    with pytest.raises(InvalidInput, match="node~user~x"):
+        g.nodes["user"].data["x"][[1]] = torch.zeros(1, 200)
+    own = DistTensor((600, 2), torch.float32, part_policy=g.get_node_partition_policy("user"))
+    own[[5]] = torch.ones(1, 2)
+    assert own[[5, 6]].sum() == 2
+    dgl.distributed.exit_client()
+
+
+def test_damaged_edges_are_noticed_when_they_are_used(folder: Path, tmp_path: Path) -> None:
+    g = dgl.rand_graph(50, 300)
+    dgl.distributed.partition_graph(g, "shop", 1, tmp_path, part_method="random")
+    (file,) = tmp_path.glob("**/indices.npy")
+    values = np.load(file)
+    values[:] = 9999
+    np.save(file, values)
+    with pytest.raises(PartitionError, match=r"9999|0 to 49|damaged"):
+        open_graph(tmp_path, memory="1MB").sample_neighbors(range(50), 5)
+    dgl.distributed.exit_client()
+
+
+@pytest.mark.parametrize("memory", ["2 bananas", -1, True, "GB"])
+def test_memory_is_a_size(folder: Path, memory: Any) -> None:
+    with pytest.raises(InvalidInput, match="memory"):
+        open_graph(folder, memory=memory)
