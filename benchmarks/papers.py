@@ -29,7 +29,7 @@ from benchmarks.clusters import clustered
 from gnnlab.data.ogb import read_ogb
 from gnnlab.dataloading import DataLoader, LaborSampler, NeighborSampler
 from gnnlab.distributed.inclusion import inclusion_probabilities
-from gnnlab.distributed.policies import Plan, Planned, Scored, ranked
+from gnnlab.distributed.policies import EpochReads, Planned, Scored, ranked
 from gnnlab.partition.assign import assign
 from gnnlab.system.bars import progress_bar
 
@@ -241,7 +241,7 @@ def _misses_of_belady(
     for start in range(0, len(batches), len(last)):
         misses = 0
         epoch = batches[start : start + len(last)]
-        cache.follow(Plan(epoch, num_rows))
+        cache.follow(EpochReads(epoch, num_rows))
         for batch in epoch:
             cache.expect(batch)
             new = batch[cache.look_up(batch, 0) < 0]
@@ -258,7 +258,7 @@ def _least_misses(batches: list[np.ndarray], num_rows: int, slots: int) -> int:
     epoch = [np.unique(np.concatenate(batches)), *batches]
     cache = Planned(num_rows)
     cache.resize(slots * (400 + 4), row_bytes=400)
-    cache.follow(Plan(epoch, num_rows))
+    cache.follow(EpochReads(epoch, num_rows))
     misses = []
     for batch in epoch:
         cache.expect(batch)

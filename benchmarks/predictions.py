@@ -45,7 +45,7 @@ import torch
 
 import gnnlab as dgl
 from benchmarks import data, machine, namespaces, trainer
-from gnnlab.simulate import Network, Result, simulate
+from gnnlab.simulate import Network, SimulationResult, simulate
 from gnnlab.simulate.optrace import LoaderPass, Wait, Work
 
 __all__ = ["FACTORS", "draw", "measure", "summary", "tables"]
@@ -300,7 +300,9 @@ class _Grid:
         return self._partitions[key]
 
     # ------------------------------------------------------------------ calibrations
-    def _calibrate(self, setting: _Setting, result: Result, epochs: int) -> dict[str, Any]:
+    def _calibrate(
+        self, setting: _Setting, result: SimulationResult, epochs: int
+    ) -> dict[str, Any]:
         count, width = setting["machines"], setting["width"]
         ranks = count * setting["trainers"]
         found: dict[str, Any] = {}
@@ -330,7 +332,7 @@ class _Grid:
 
     @contextmanager
     def _pace(
-        self, result: Result, ranks: int, width: int, has_samplers: bool
+        self, result: SimulationResult, ranks: int, width: int, has_samplers: bool
     ) -> Iterator[Callable[[], dict[str, float]]]:
         """Processor seconds of real processes by those of a simulation, by kind of work.
 
@@ -495,7 +497,7 @@ def _graph(size: str, width: int) -> dgl.Graph:
 
 
 # ---------------------------------------------------------------------------------- predictions
-def _retimed(result: Result, calibration: dict[str, Any]) -> Result:
+def _retimed(result: SimulationResult, calibration: dict[str, Any]) -> SimulationResult:
     """The simulated run on the network and the processors that were measured."""
     names = ("bandwidth", "latency", "per_request", "per_byte", "overhead", "per_round", "queue")
     network = Network(**{name: calibration[name] for name in names if name in calibration})
@@ -503,13 +505,13 @@ def _retimed(result: Result, calibration: dict[str, Any]) -> Result:
     return result.retimed(network, shared_cores=cores, slowdown=calibration["slowdown"])
 
 
-def _seconds(result: Result, count: int) -> list[float]:
+def _seconds(result: SimulationResult, count: int) -> list[float]:
     """Seconds from the end of one epoch to that of the next, as the trainer measures them."""
     ends = [epoch.start + epoch.seconds for epoch in result.epochs[:count]]
     return [ends[0], *(later - end for end, later in itertools.pairwise(ends))]
 
 
-def _work(result: Result) -> dict[str, float]:
+def _work(result: SimulationResult) -> dict[str, float]:
     """Mean processor seconds of a batch by kind; a trainer's first epoch is not counted."""
     spent: dict[str, list[float]] = defaultdict(list)
     for track in result.lanes:

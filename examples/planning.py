@@ -18,7 +18,7 @@ import numpy as np
 from gnnlab.data.generate import EXPONENT, INSIDE, LARGEST_WEIGHT, NUM_CLASSES
 from gnnlab.kernels.sample import sample_neighbors
 from gnnlab.simulate import Network
-from gnnlab.simulate.optrace import Collective, Request, Track, Work
+from gnnlab.simulate.optrace import Collective, RoundTrip, Track, Work
 from gnnlab.simulate.replay import Machines, replay
 
 FANOUTS, BATCH = (10, 10), 128  # seeds of a trainer in a step; one trainer a machine
@@ -233,12 +233,12 @@ def step_seconds(
     return replay(tracks, network, Machines(machines, cores=2)).seconds / STEPS
 
 
-def ask(kind: str, rank: int, out: np.ndarray, back: np.ndarray, copied: np.ndarray) -> Request:
+def ask(kind: str, rank: int, out: np.ndarray, back: np.ndarray, copied: np.ndarray) -> RoundTrip:
     """Return a request to all other machines, from counts by distance."""
     at = {(rank + far) % len(out): far for far in range(1, len(out))}
     sent, received = ({k: int(sizes[far]) for k, far in at.items()} for sizes in (out, back))
     serve = {k: SERVE * copied[far] for k, far in at.items()}
-    return Request(kind, sent, received, serve, requests=len(at))
+    return RoundTrip(kind, sent, received, serve, requests=len(at))
 
 
 def plan(

@@ -8,7 +8,6 @@ The toy graph, cut between 2 and 3; edge IDs on the arrows::
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 from pathlib import Path
@@ -52,14 +51,6 @@ def test_every_request_of_a_mini_batch_is_counted(toy) -> None:
     assert cluster.traffic.remote_share() == 0.25
 
 
-def test_parts_are_ranges_of_new_ids() -> None:
-    cluster = DistGraphSimulator(Graph([0, 1, 2], [2, 2, 0]), owner=[1, 0, 1])
-    assert cluster.old_ids.tolist() == [1, 0, 2]
-    assert cluster.new_ids.tolist() == [1, 0, 2]
-    assert [m.indices.tolist() for m in cluster.machines] == [[], [2, 1, 0]]
-    assert cluster.edge_borders.tolist() == [0, 0, 3]
-
-
 def test_the_cache_keeps_the_rows_that_a_part_needs_most(toy) -> None:
     cluster = DistGraphSimulator(toy, OWNER, cache_rows=1)
     x = cluster.graphs[0].ndata["x"]
@@ -75,20 +66,6 @@ def test_the_cache_keeps_the_rows_that_a_part_needs_most(toy) -> None:
     cluster.reset()
     cluster.graphs[0].ndata["x"][[3]]
     assert cluster.traffic.rows["features"][0, 1] == 1
-
-
-def test_a_machine_without_nodes_pays_for_all_rows(toy) -> None:
-    cluster = DistGraphSimulator(toy, torch.tensor([0, 0, 2, 2, 2]))
-    assert cluster.graphs[1].ndata["x"][:5].shape == (5, 2)
-    assert cluster.traffic.bytes_in["features"][1].tolist() == [16, 0, 24]
-
-
-def test_edges_keep_their_old_ids() -> None:
-    src, dst = torch.tensor([0, 1, 2, 0]), torch.tensor([2, 2, 0, 1])
-    cluster = DistGraphSimulator(Graph(src, dst), owner=[1, 0, 1])
-    sampled = NeighborSampler([-1]).sample(cluster.graphs[0], cluster.new_ids[[2]])[2][0]
-    old = cluster.old_edge_ids[sampled.edata["_ID"]]
-    assert sorted(old.tolist()) == [0, 1]
 
 
 def test_time_is_latency_for_each_round_and_bytes_by_bandwidth(toy) -> None:
@@ -190,13 +167,6 @@ def test_shares_are_those_of_the_library(n, machines, seed, of_edges) -> None:
         assert share.tolist() == expected.tolist()
 
 
-def test_nobody_has_all_edges(toy) -> None:
-    g = DistGraphSimulator(toy, OWNER).graphs[1]
-    assert (g.rank(), g.num_nodes(), g.num_edges(), len(g.ndata["x"])) == (1, 5, 5, 5)
-    with pytest.raises(ValueError, match="several machines"):
-        g.edges()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -238,14 +208,3 @@ def test_copied_beside_the_sampler_it_works(tmp_path: Path) -> None:
         "import dist_graph_simulator as d; print(doctest.testmod(d))"
     )
     assert run_script(script, args=[str(tmp_path)]).startswith("TestResults(failed=0, attempted=1")
-
-
-def test_a_mask_of_two_parts_and_a_share_of_rows_are_numbers(toy) -> None:
-    cluster = DistGraphSimulator(toy, OWNER.bool(), cache_rows=0.4 * 5)
-    assert [g.num_nodes() for g in cluster.graphs] == [5, 5]
-    assert torch.equal(cluster.old_ids, torch.arange(5))
-    assert (
-        cluster.most_wanted(0).sum()
-        == DistGraphSimulator(toy, OWNER, cache_rows=2).most_wanted(0).sum()
-    )
-    assert DistGraphSimulator(toy, OWNER, cache_rows=math.inf).cache_rows == 5

@@ -30,12 +30,14 @@ DROPPED = {
         "MultiLayerFullNeighborSampler": "return_eids@1 fused",
         "NeighborSampler": "fused@9 return_eids@10",
     },
-    "gnnlab.distributed.graph_server": {
-        "DistGraphServer": "disable_shared_mem@5 graph_format@6 use_graphbolt@7"
-    },
+    "gnnlab.distributed.graph": {"DistGraph": "gpb@1"},
     "gnnlab.distributed.sampling": {
         "sample_etype_neighbors": "etype_sorted@6 use_graphbolt@7",
         "sample_neighbors": "use_graphbolt@7",
+    },
+    "gnnlab.distributed.startup": {
+        "DistGraphServer": "num_clients@3 disable_shared_mem@5 graph_format@6 use_graphbolt@7",
+        "initialize": "max_queue_size@3 net_type@4 num_worker_threads@5 use_graphbolt@6",
     },
     "gnnlab.distributed.tensor": {"DistTensor": "attach@7"},
     "gnnlab.graph.construct": {"graph": "row_sorted col_sorted"},

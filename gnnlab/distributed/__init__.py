@@ -11,14 +11,12 @@ from gnnlab.distributed.context import exit_client
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
-from gnnlab.distributed.graph_server import DistGraphServer
-from gnnlab.distributed.job_checkpoint import load_checkpoint, save_checkpoint
+from gnnlab.distributed.job_checkpoint import load_checkpoint, save_checkpoint, should_stop
 from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
 from gnnlab.distributed.queries import find_edges
 from gnnlab.distributed.sampling import in_subgraph, sample_etype_neighbors, sample_neighbors
 from gnnlab.distributed.split import edge_split, node_split
-from gnnlab.distributed.startup import initialize
-from gnnlab.distributed.stopping import should_stop
+from gnnlab.distributed.startup import DistGraphServer, initialize
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import takes_graph
 from gnnlab.partition import (

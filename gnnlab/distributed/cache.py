@@ -35,8 +35,8 @@ from gnnlab.distributed.ondisk import OnDisk, edges_from
 from gnnlab.distributed.policies import (
     POLICIES,
     Chosen,
+    EpochReads,
     Placement,
-    Plan,
     Planned,
     Scored,
     ranked,
@@ -86,7 +86,7 @@ class Cache:
     best : dict
         For "vip": node type → numbers of the remote rows by probability, the highest first.
     plans : dict
-        For "belady": node type → the :class:`~gnnlab.distributed.policies.Plan` of this epoch.
+        For "belady": node type → the remote rows that this epoch needs.
     """
 
     def __init__(self, transport: Transport, num_bytes: int, policy: str = "access") -> None:
@@ -94,7 +94,7 @@ class Cache:
             raise InvalidInput(f"cache_bytes is a number of bytes, or 0; found {num_bytes!r}")
         self.transport, self.num_bytes, self.policy = transport, num_bytes, check_policy(policy)
         self.best: dict[str, np.ndarray] = {}
-        self.plans: dict[str, Plan] = {}
+        self.plans: dict[str, EpochReads] = {}
         self.tables: dict[str, Table | None] = {}
         self._pid, self._lock = os.getpid(), Lock()
 
@@ -114,17 +114,7 @@ class Cache:
     def add(
         self, policy: PartitionPolicy, name: str, there: m.Description, parts: Collection[int]
     ) -> None:
-        """Add a table for a feature; existing tables shrink and are emptied.
-
-        Parameters
-        ----------
-        policy : PartitionPolicy
-        name : str
-            Full name of the feature.
-        there : Description
-        parts : collection of int
-            Parts that have frozen the feature.
-        """
+        """Add a table for a feature that some parts have frozen; other tables are emptied."""
         with self.alone():
             if name in self.tables:
                 return
@@ -148,7 +138,7 @@ class Cache:
                 self.best = best
                 self.tables.clear()
 
-    def follow(self, plans: dict[str, Plan]) -> None:
+    def follow(self, plans: dict[str, EpochReads]) -> None:
         """Set the plan of an epoch, for "belady"."""
         with self.alone():
             self.plans = plans
@@ -163,17 +153,9 @@ class Cache:
 
 
 class Table:
-    """Cached rows of one feature.
+    """Cached rows of one feature, of those parts that allow it.
 
     Rows of other parts are numbered consecutively, without those of the own part.
-
-    Parameters
-    ----------
-    cache : Cache
-    policy : PartitionPolicy
-    there : Description
-    parts : collection of int
-        The parts whose rows may be cached.
     """
 
     def __init__(
@@ -226,7 +208,7 @@ class Table:
         self._placement.clear()
         self.hits = self.misses = 0
 
-    def follow(self, plans: dict[str, Plan]) -> None:
+    def follow(self, plans: dict[str, EpochReads]) -> None:
         """Follow the plan of the node type, if it has one."""
         if isinstance(self._placement, Planned) and self._type in plans:
             self._placement.follow(plans[self._type])
@@ -289,15 +271,7 @@ def own_range(transport: Transport, ranges: np.ndarray) -> tuple[int, int]:
 
 
 def remote_numbers(ids: torch.Tensor, own: tuple[int, int]) -> np.ndarray:
-    """Return the row numbers of those IDs that are not in the own range, in their order.
-
-    Parameters
-    ----------
-    ids : torch.Tensor
-        Shape (K,), int64 or int32.
-    own : (int, int)
-        First ID of the own part, and the one after its last.
-    """
+    """Return the row numbers of those IDs that are not in the own range, in their order."""
     low, high = own
     found = ids.numpy().astype(np.int64)
     found = found[(found < low) | (found >= high)]

@@ -163,21 +163,7 @@ class Client:
 
     # ------------------------------------------------------------------- rows
     def pull(self, policy: PartitionPolicy, name: str, ids: torch.Tensor) -> torch.Tensor:
-        """Read rows.
-
-        Parameters
-        ----------
-        policy : PartitionPolicy
-        name : str
-            Full name of the tensor.
-        ids : torch.Tensor
-            Shape (K,), int64 or int32, type-wise IDs.
-
-        Returns
-        -------
-        torch.Tensor
-            Shape (K, …).
-        """
+        """Read rows of the tensor of a full name: shape (K, …), for type-wise IDs of shape (K,)."""
         return self.pull_many([(policy, name, ids)])[0]
 
     def pull_many(
@@ -185,15 +171,7 @@ class Client:
     ) -> list[torch.Tensor]:
         """Read rows of several tensors, with one round trip to each machine.
 
-        Parameters
-        ----------
-        wanted : list of (PartitionPolicy, str, torch.Tensor)
-            As the arguments of :meth:`pull`.
-
-        Returns
-        -------
-        list of torch.Tensor
-            In the order of ``wanted``.
+        Takes the arguments of :meth:`pull` of each tensor, and returns the rows in the same order.
         """
         found: list[Any] = [None] * len(wanted)
         reads = []
@@ -320,10 +298,7 @@ class Client:
         num_ranks: int = 1,
         step: int = 1,
     ) -> None:
-        """Send gradients of rows to their owners; see :class:`gnnlab.distributed.messages.Update`.
-
-        With several ranks, each rank sends a message to every owner, empty if without gradients.
-        """
+        """Send gradients of rows to their owners: with several ranks to all, perhaps empty ones."""
         shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
         given = {p: (rows, _take(grads, positions)) for p, rows, positions in shards}
         if num_ranks > 1:

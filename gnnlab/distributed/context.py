@@ -26,16 +26,6 @@ from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
-__all__ = [
-    "Context",
-    "Process",
-    "current",
-    "exit_client",
-    "num_trainers",
-    "playing",
-    "rank",
-]
-
 _Stamp = tuple[int, int, int]
 
 
@@ -49,7 +39,7 @@ class Context:
         "trainer", or "sampler", which makes batches for a trainer; servers have no context.
     mode : str
         "standalone", or "distributed".
-    remote : Remote or None
+    remote : RemoteTransport or None
         The servers of the job.
     samplers : Samplers or None
         The sampler processes of this trainer.
@@ -158,10 +148,7 @@ def samplers() -> Any:
 def open_client(
     graph_name: str, part_config: Any, verify: bool = True, on_disk: bool = False
 ) -> Client:
-    """Return the client of a partitioned graph; its stores are opened on first use.
-
-    They are reopened after another call of ``initialize``, or when the files have changed.
-    """
+    """Return the client of a partitioned graph; reopen it if the files have changed."""
     context = current()
     if context.remote:
         if on_disk:

@@ -100,10 +100,6 @@ class DistEmbedding(TracedRows):
     >>> optimizer.step()
     >>> emb.weight[0:6][:, 0]
     tensor([0.5000, 1.0000, 1.0000, 1.0000, 1.0000, 0.5000])
-
-    References
-    ----------
-    DGL user guide, chapter 7.2, "Distributed Embeddings".
     """
 
     def __init__(

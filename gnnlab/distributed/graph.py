@@ -29,7 +29,6 @@ from gnnlab.graph.names import EdgeType, listing
 from gnnlab.graph.neighbor import Picked
 from gnnlab.graph.temporal import Until
 from gnnlab.graph.views import EdgeView, NodeView, frame_view
-from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.random import next_key
 
 
@@ -41,11 +40,8 @@ class DistGraph(GraphSchema):
     Parameters
     ----------
     graph_name : str
-    gpb : GraphPartitionBook, optional
-        Accepted for scripts of DGL and ignored: parts include their book. A path is taken as the
-        ``part_config``.
-    part_config : path
-        The JSON file that ``partition_graph`` wrote.
+    part_config : path, optional
+        The JSON file that ``partition_graph`` wrote; a job knows it.
     cache_bytes : int, optional
         Memory in which this process may cache features fetched from other machines; 0 for none. By
         default the value of the environment variable ``GNNLAB_CACHE_BYTES``. Each sampler process
@@ -80,10 +76,6 @@ class DistGraph(GraphSchema):
     (tensor([0., 2., 1.]), (tensor([3]), tensor([0])))
     >>> g.traffic.total("features").rows
     0
-
-    References
-    ----------
-    DGL user guide, chapter 7.2.
     """
 
     is_block = False
@@ -91,15 +83,12 @@ class DistGraph(GraphSchema):
     def __init__(
         self,
         graph_name: str,
-        gpb: Any = None,
         part_config: Any = None,
         *,
         cache_bytes: int | None = None,
         cache_policy: str | None = None,
         memory: int | str | None = None,
     ) -> None:
-        if part_config is None and gpb is not None and not isinstance(gpb, GraphPartitionBook):
-            part_config = gpb
         if part_config is None and context.current().mode == "standalone":
             raise InvalidInput(
                 "standalone mode reads the parts itself: give part_config=, the JSON file that "
@@ -152,23 +141,9 @@ class DistGraph(GraphSchema):
         return self.client.transport.part().graph()
 
     def cache_info(self) -> CacheInfo:
-        """Return hits and misses of the feature cache (``cache_bytes``).
+        """Return hits and misses of the feature cache (``cache_bytes``) of this process.
 
-        Counts are those of this process. In standalone mode all rows are local, and nothing is
-        counted.
-
-        Examples
-        --------
-        >>> import gnnlab as dgl, tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> g = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
-        >>> dgl.distributed.partition_graph(g, "path", 2, folder, part_method="random")
-        path: ...
-        >>> dgl.distributed.initialize()
-        >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
-        >>> info = g.cache_info()
-        >>> info.hits, info.misses, info.hit_rate
-        (0, 0, 0.0)
+        In standalone mode all rows are local, and nothing is counted.
         """
         return self.client.cache_info()
 

@@ -28,8 +28,6 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.partition.book import PartitionPolicy
 from gnnlab.partition.part import Part
 
-__all__ = ["edges_into", "inclusion_of_parts", "inclusion_probabilities"]
-
 
 def inclusion_probabilities(
     g: Graph, seeds: Any, fanouts: Sequence[int], batch_size: int, replace: bool = False
@@ -85,22 +83,8 @@ def inclusion_of_parts(
     """Compute :func:`inclusion_probabilities` on a graph in parts.
 
     Every owner computes what its nodes sample; two numbers per node and hop cross the network.
-
-    Parameters
-    ----------
-    transport : Transport
-    etypes : sequence of tuple
-        Edge types in the order of the partition.
-    probs : dict
-        Node type → shape (N,), float64: probability of each node to be a seed of a batch.
-    fanouts : sequence of dict
-        Fanouts by edge type, first layer first.
-    replace : bool
-
-    Returns
-    -------
-    dict
-        As ``probs``.
+    ``probs`` are the probabilities of each node to be a seed, shape (N,), float64, by node type;
+    ``fanouts`` are by edge type, first layer first. The result is as ``probs``.
     """
     ranges = transport.part().book.node_ranges
     for fanout in reversed(fanouts):
@@ -119,13 +103,7 @@ def inclusion_of_parts(
 
 
 def edges_into(part: Part, policy: PartitionPolicy) -> np.ndarray:
-    """Count the edges from each row of another part into a part.
-
-    Returns
-    -------
-    ndarray
-        Shape (remote rows,), float32; zeros if the rows are those of edges.
-    """
+    """Count the edges from each row of another part into a part: shape (remote rows,), float32."""
     low, high = policy.ranges[part.part_id : part.part_id + 2].tolist()
     found = np.zeros(policy.get_size() - (high - low), np.float32)
     if policy.is_node:

@@ -2,10 +2,6 @@
 
 :mod:`gnnlab.launch.environment` lists the variables. A launcher sets them for each process that it
 starts; without a launcher, most settings follow from ``ip_config``.
-
-References
-----------
-DGL user guide, chapter 7.4, "Tools for launching distributed training/inference".
 """
 
 from __future__ import annotations

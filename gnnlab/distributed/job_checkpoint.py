@@ -26,12 +26,15 @@ from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.optim import SparseOptimizer
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, file_error
+from gnnlab.launch import environment
 from gnnlab.parallel import checkpoint as single
+from gnnlab.parallel.rendezvous import notify_agent
 from gnnlab.system.staging import staging_folder
 
 _FORMAT = "gnnlab.distributed-checkpoint/1"
 _FIELDS = {"states": dict, "values": dict, "generators": dict, "num_ranks": int, "num_parts": int}
 _STAGING = ".draft"
+_STOP = "stop"  # the file that an agent makes; tools/agent.py
 
 
 def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
@@ -147,6 +150,34 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
 
     place.together(load, f"{newest} was not loaded")
     return values
+
+
+def should_stop() -> bool:
+    """Return whether the job is about to be ended; the same answer for all trainers.
+
+    All trainers must call this equally often, where they could save a checkpoint: after each epoch,
+    or every few hundred batches. It waits for all of them.
+
+    Returns
+    -------
+    bool
+        True: save a checkpoint and return from the script. The launcher then asks Slurm to queue
+        the job again. Always False without a launcher.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.distributed.initialize()
+    >>> dgl.distributed.should_stop()
+    False
+    """
+    folder = os.environ.get(environment.OUTPUT)
+    told = _STOP if folder and os.path.exists(os.path.join(folder, _STOP)) else ""
+    remote = context.current().remote
+    is_told = _STOP in (remote.meet("should_stop", told) if remote else (told,))
+    if is_told:
+        notify_agent("stopping")
+    return is_told
 
 
 def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -272,13 +272,7 @@ class Memory(SharedTensors):
         is_gdata: bool = True,
         values: torch.Tensor | None = None,
     ) -> None:
-        """Create a tensor, of zeros or of ``values``, and publish it in the catalog.
-
-        Raises
-        ------
-        GNNLabError
-            There is not enough memory.
-        """
+        """Create a tensor and publish it; raise GNNLabError if there is too little memory."""
         size = math.prod(shape) * dtype.itemsize
         descriptor, path = tempfile.mkstemp(prefix=self._prefix, dir=_FOLDER)
         file = os.path.basename(path)
@@ -396,13 +390,7 @@ def _map(file: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 class SharedStore(Store):
-    """A store whose tensors all processes of the machine can read.
-
-    Parameters
-    ----------
-    part : Part
-    memory : SharedTensors
-    """
+    """A store whose tensors all processes of the machine can read."""
 
     def __init__(self, part: Part, memory: SharedTensors) -> None:
         super().__init__(part)

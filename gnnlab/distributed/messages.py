@@ -7,10 +7,6 @@ tensors, and tuples and dictionaries of them. No message carries code.
 
 A tensor's full name says what its rows are: ``node~_N~feat``, ``edge~user:plays:game~weight``.
 Edge types are named by their position in ``canonical_etypes``.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed APIs".
 """
 
 from __future__ import annotations
@@ -42,17 +38,8 @@ class Create:
     """Create a tensor with a row for each node or edge of its type that the part owns.
 
     Reply: whether it is new. An existing equal tensor is not changed; if row shape or dtype differ,
-    the message is refused.
-
-    Parameters
-    ----------
-    name : str
-    row_shape : tuple of int
-    dtype : str
-    is_gdata : bool
-        Whether the tensor counts among the features of the graph.
-    values : torch.Tensor, optional
-        Initial rows of the part; zeros by default. The owner may keep the tensor itself.
+    the message is refused. ``is_gdata`` tensors are among the features of the graph. ``values`` are
+    the initial rows of the part, by default zeros; the owner may keep the tensor itself.
     """
 
     name: str
@@ -99,14 +86,10 @@ class Update:
     Parameters
     ----------
     name : str
-    rows : torch.Tensor
-        Shape (K,); may repeat.
-    grads : torch.Tensor
-        Shape (K, …), of the tensor's dtype.
-    rule : str
-        A name in :mod:`gnnlab.distributed.sparse_rules`.
-    options : dict
-        Hyperparameters of the rule, such as ``lr``.
+    rows, grads : torch.Tensor
+        Shapes (K,) and (K, …); rows may repeat.
+    rule, options : str, dict
+        A name in :mod:`gnnlab.distributed.sparse_rules`, and its hyperparameters.
     states : tuple of str
         Full names of the tensors in which the rule keeps its state, in its order.
     rank, num_ranks, step : int
@@ -197,15 +180,10 @@ class Reverse:
 
 @dataclass(frozen=True, eq=False)
 class OutEdges:
-    """Look up all edges that leave nodes. Reply: as lists, one per node; see :class:`Sample`.
+    """Look up all edges that leave nodes. Reply: starts of the lists and type-wise edge IDs.
 
-    Attributes
-    ----------
-    etype : int
-    rows : torch.Tensor
-        The nodes, whose owner also stores the edges from them into other parts. The reply is
-        (starts of the lists, edges): shapes (len(rows) + 1,) and (K,), type-wise IDs, those of a
-        node in the order of the user's graph.
+    Shapes (len(rows) + 1,) and (K,); the edges of a node are in the order of the user's graph. The
+    owner of a node also stores the edges from it into other parts.
     """
 
     etype: int
@@ -225,19 +203,9 @@ class Degrees:
 class Inclusion:
     """Compute how probably nodes are sampled; see :mod:`gnnlab.distributed.inclusion`.
 
+    ``probs``, shape (R,), float64, are the probabilities that the nodes ``rows`` sample at all.
     Reply: type-wise IDs of the nodes that may be sampled, and for each the logarithm of the
     probability that none of the rows samples it; shapes (K,), the latter float64.
-
-    Parameters
-    ----------
-    etype : int
-    rows : torch.Tensor
-        Nodes that sample their in-edges; shape (R,).
-    probs : torch.Tensor
-        Probability of each to sample at all; shape (R,), float64.
-    fanout : int
-        −1 for all.
-    replace : bool
     """
 
     etype: int

@@ -2,10 +2,6 @@
 
 The owner of a row also stores its optimizer state (:mod:`gnnlab.distributed.sparse_rules`), so a
 step transfers only the gradients of the rows that a batch looked up.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed Embeddings".
 """
 
 from __future__ import annotations
@@ -170,13 +166,7 @@ class SparseOptimizer:
 
     @restoring("a sparse optimizer")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state of an optimizer of equal embeddings on the same partition.
-
-        Raises
-        ------
-        InvalidInput
-            The state is of another rule, of other embeddings or of another partition.
-        """
+        """Load the state of an optimizer of the same rule, embeddings and partition."""
         self._check_kind(state, "embeddings")
         sparse_rules.check(self.rule, state["options"], len(self._state_names))
         for emb, saved in zip(self.params, state["embeddings"], strict=True):

@@ -26,16 +26,6 @@ import numpy as np
 
 from gnnlab import kernels
 
-__all__ = [
-    "POLICIES",
-    "Chosen",
-    "Placement",
-    "Plan",
-    "Planned",
-    "Scored",
-    "ranked",
-]
-
 POLICIES = ("access", "degree", "halo", "vip", "belady")
 NEVER = np.iinfo(np.int32).max  # the next use of a row that no later batch needs
 _WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
@@ -174,7 +164,7 @@ class Chosen:
         return self._rows.nbytes + self._filled.nbytes
 
 
-class Plan:
+class EpochReads:
     """The remote rows that the batches of an epoch need, with the next use of each.
 
     Parameters
@@ -220,9 +210,9 @@ class Planned:
     def __init__(self, num_rows: int) -> None:
         self._slot = np.full(num_rows, -1, np.int32)
         self._dtype = _numbers(num_rows)
-        self.follow(Plan([], num_rows))
+        self.follow(EpochReads([], num_rows))
 
-    def follow(self, plan: Plan) -> None:
+    def follow(self, plan: EpochReads) -> None:
         """Start a new plan; rows in the cache stay until others are needed sooner."""
         self._plan, self._at, self._next = plan, 0, plan.first.copy()
 

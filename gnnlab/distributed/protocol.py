@@ -139,10 +139,9 @@ class Exchange(NamedTuple):
     Attributes
     ----------
     reply : type
-        Type of the reply.
     traffic : str
-        One of :data:`gnnlab.distributed.traffic.KINDS`, by which its bytes are counted; rows of a
-        tensor are "features" of the graph or "embeddings".
+        One of :data:`gnnlab.distributed.traffic.KINDS`; rows of a tensor are "features" of the
+        graph or "embeddings".
     to : To
     is_repeatable : bool
         Whether a server may execute a resent message again. Replies to others are remembered.
@@ -190,28 +189,14 @@ EXCHANGES: dict[type, Exchange] = {
 
 
 def check_reply(store: Store, message: Any, reply: Any) -> None:
-    """Raise BadReply unless a reply is valid for a message.
-
-    Parameters
-    ----------
-    store : Store
-        Store of this machine; types, ID ranges and tensors are the same on all machines.
-    message, reply : object
-    """
+    """Raise BadReply unless a reply is valid for a message; stores of all machines know enough."""
     check = EXCHANGES[type(message)].check
     if check is not None:
         check(store, message, reply)
 
 
 def kind_of(message: Any, is_gdata: Mapping[str, bool]) -> str:
-    """Return the kind of traffic of a message.
-
-    Parameters
-    ----------
-    message : object
-    is_gdata : dict
-        Full name of a tensor → whether it belongs to the graph; other tensors do.
-    """
+    """Return the kind of traffic of a message; tensors not in ``is_gdata`` are features."""
     kind = EXCHANGES[type(message)].traffic
     if kind == _ROWS:
         return "features" if is_gdata.get(message.name, True) else "embeddings"

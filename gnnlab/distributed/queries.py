@@ -2,10 +2,6 @@
 
 Functions of a graph; :class:`DistGraph` offers each as a method. Each owner gets one message with
 the rows that it owns.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed Graph".
 """
 
 from __future__ import annotations
@@ -145,25 +141,20 @@ def reverse_edges(
 ) -> torch.Tensor:
     """Return the reverse edges: those of another type with the same ID in the user's graph.
 
-    Partitioning renumbers each type separately, so an edge and its reverse edge have different
-    IDs afterwards.
+    Partitioning renumbers each type separately, so an edge and its reverse edge have different IDs
+    afterwards.
 
     Parameters
     ----------
     g : DistGraph
     edges : IDs
     etype, reverse_etype : str or tuple
-        Type of the edges, and of their reverse edges.
+        Type of the edges, and of their reverse edges; InvalidInput if one has no reverse edge.
 
     Returns
     -------
     torch.Tensor
         IDs of the reverse edges, in no particular order, shape (K,), int64.
-
-    Raises
-    ------
-    InvalidInput
-        An edge has no reverse edge.
     """
     name = g.to_canonical_etype(etype)
     numbers = g.get_etype_id(name), g.get_etype_id(reverse_etype)

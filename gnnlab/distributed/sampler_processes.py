@@ -34,8 +34,6 @@ from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.launch import environment
 from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
-__all__ = ["BatchPacker", "SamplerProcesses", "Samplers", "has_come", "receive", "send"]
-
 _PROGRAM = "gnnlab.distributed.sampler_program"
 _HEAD = struct.Struct("<QQ")
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a socket buffers some hundred messages
@@ -44,7 +42,7 @@ _PATIENCE = 0.5  # seconds in which a sampler must exit on request; it has nothi
 _NOTICE = 2.0  # seconds in which a loader can report a dead sampler before the trainer exits
 
 
-class SamplerProcesses:
+class SamplerExecutor:
     """Has the sampler processes of this trainer make batches, and completes them on its device."""
 
     def __init__(self, samplers: Any, ahead: int | None = None) -> None:
@@ -113,13 +111,7 @@ class Samplers:
     ) -> Iterator[Any]:
         """Make the batch of each task, in the samplers; yield them in order.
 
-        Parameters
-        ----------
-        make : callable
-            Makes the batch of a task.
-        tasks : sequence
-        ahead : int, optional
-            Maximum number of pending batches; by default four for each sampler, at most 32.
+        At most ``ahead`` batches are pending: by default four for each sampler, at most 32.
         """
         count = len(self._lines)
         ahead = 4 * count if ahead is None else min(ahead, _MOST_AHEAD * count)

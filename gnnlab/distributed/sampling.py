@@ -79,10 +79,6 @@ def sample_neighbors(
         All nodes of ``g`` and the sampled edges, seed by seed; ``edata[EID]`` holds edge IDs. For
         homogeneous seeds on a graph with several types it has one type, with homogeneous IDs, and
         ``edata[ETYPE]`` holds edge type IDs. A seed without in-edges gets none.
-
-    References
-    ----------
-    DGL user guide, chapters 7.2 and 7.3.
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
     if not typed:
@@ -106,14 +102,7 @@ def sample_etype_neighbors(
     prob: Any = None,
     replace: bool = False,
 ) -> Graph:
-    """Sample ``fanout`` in-edges of each node and edge type; same as :func:`sample_neighbors`.
-
-    Parameters
-    ----------
-    g : DistGraph
-    nodes, fanout, edge_dir, prob, replace
-        As for :func:`sample_neighbors`.
-    """
+    """Sample ``fanout`` in-edges of each node and edge type; same as :func:`sample_neighbors`."""
     return sample_neighbors(g, nodes, fanout, edge_dir, prob, None, replace)
 
 
@@ -122,13 +111,8 @@ def in_subgraph(
 ) -> Graph:
     """Return all in-edges of nodes as a graph on all nodes; IDs as for :func:`sample_neighbors`.
 
-    Parameters
-    ----------
-    g : DistGraph
-    nodes : IDs, or dict of IDs by node type
-    relabel_nodes, store_ids : bool
-        As for :meth:`DistGraph.edge_subgraph`; without effect for homogeneous IDs on a graph with
-        several types.
+    ``relabel_nodes`` and ``store_ids`` are as for :meth:`DistGraph.edge_subgraph`; without effect
+    for homogeneous IDs on a graph with several types.
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
     seeds = read_nodes(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
@@ -201,17 +185,10 @@ def subgraph(
 def out_subgraph(
     g: GraphSchema, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
 ) -> Graph:
-    """Return all out-edges of nodes as a graph on all nodes.
+    """Return all out-edges of nodes, type-wise IDs, as a graph on all nodes.
 
-    Owners group their edges by source when they are first asked: 16 bytes of memory per edge.
-
-    Parameters
-    ----------
-    g : DistGraph
-    nodes : IDs, or dict of IDs by node type
-        Type-wise IDs.
-    relabel_nodes, store_ids : bool
-        As for :meth:`DistGraph.edge_subgraph`.
+    ``relabel_nodes`` and ``store_ids`` are as for :meth:`DistGraph.edge_subgraph`. Owners group
+    their edges by source when they are first asked: 16 bytes of memory per edge.
     """
     given, none = read_nodes(g, nodes), torch.empty(0, dtype=torch.int64)  # type: ignore[arg-type]
     ranges, edges = g.get_partition_book().node_ranges, {}
@@ -227,13 +204,7 @@ def out_subgraph(
 def has_edges_between(g: GraphSchema, u: Any, v: Any, etype: str | EdgeType | None = None) -> Any:
     """Whether an edge leads from ``u`` to ``v``: a bool for one pair, else shape (K,), bool.
 
-    Parameters
-    ----------
-    g : DistGraph
-    u, v : IDs
-        Type-wise; the owners of ``v`` send all their in-edges.
-    etype : str or tuple, optional
-        Needed where there are several edge types.
+    IDs are type-wise; the owners of ``v`` send all their in-edges.
     """
     small, src, dst, _ = _in_edges_of(g, u, v, etype)
     found = small.has_edges_between(src, dst)
@@ -245,15 +216,8 @@ def edge_ids(
 ) -> Any:
     """IDs of the edges from ``u`` to ``v``, as :meth:`gnnlab.Graph.edge_ids` gives them.
 
-    Parameters
-    ----------
-    g : DistGraph
-    u, v : IDs
-        Type-wise; the owners of ``v`` send all their in-edges.
-    return_uv : bool
-        Return every edge of every pair, as (sources, destinations, IDs).
-    etype : str or tuple, optional
-        Needed where there are several edge types.
+    IDs are type-wise; the owners of ``v`` send all their in-edges. With ``return_uv`` every edge of
+    every pair is returned, as (sources, destinations, IDs).
     """
     small, src, dst, eids = _in_edges_of(g, u, v, etype)
     src, dst = pair_up(src, dst)
@@ -376,8 +340,7 @@ def request_layer(
 ) -> dict[EdgeType, Picked]:
     """Ask the owners of seeds to sample in-edges of every type for one layer.
 
-    Every owner of seeds gets one message, whatever the number of edge types. See
-    :func:`gnnlab.graph.neighbor.sample_layer`.
+    Each gets one message. See :func:`gnnlab.graph.neighbor.sample_layer`.
     """
     book = client.book
     pieces = {

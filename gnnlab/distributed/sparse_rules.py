@@ -60,25 +60,8 @@ def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, tor
 def merge(parts: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, torch.Tensor]:
     """Average the gradients of several trainers for one step, as data parallel training does.
 
-    Parameters
-    ----------
-    parts : sequence of (rows, grads)
-        One pair for each trainer, in the order of their ranks; rows may repeat.
-
-    Returns
-    -------
-    rows, grads : torch.Tensor
-        Each row once, with the sum of its gradients divided by the number of trainers.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed.sparse_rules import merge
-    >>> one = torch.tensor([1, 4]), torch.tensor([[2.0], [2.0]])
-    >>> two = torch.tensor([4]), torch.tensor([[4.0]])
-    >>> merge([one, two])
-    (tensor([1, 4]), tensor([[1.],
-            [3.]]))
+    Takes (rows, grads) of each trainer, in the order of their ranks; rows may repeat. Returns each
+    row once, with the sum of its gradients divided by the number of trainers.
     """
     rows, grads = (torch.cat(column) for column in zip(*parts, strict=True))
     if bool((rows[1:] <= rows[:-1]).any()):  # trainers send each row once, in ascending order
@@ -97,22 +80,7 @@ RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check(rule: str, options: Mapping[str, Any], num_states: int) -> None:
-    """Validate a rule received from another machine; raises InvalidInput.
-
-    Parameters
-    ----------
-    rule : str
-        A name in :data:`RULES`.
-    options : dict
-        Hyperparameters of the rule.
-    num_states : int
-        Number of state tensors that the message names.
-
-    Examples
-    --------
-    >>> from gnnlab.distributed.sparse_rules import check
-    >>> check("adagrad", {"lr": 0.1, "eps": 1e-10}, 1)
-    """
+    """Raise InvalidInput unless a rule, perhaps from another machine, can be applied."""
     if rule not in RULES:
         raise InvalidInput(f"no sparse update rule {rule!r}; there are {describe(RULES)}")
     states, names = RULES[rule]
@@ -154,16 +122,6 @@ def apply(
         Hyperparameters of the rule.
     step : int
         Number of this step of the embedding, from 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed.sparse_rules import apply
-    >>> weight, sums = torch.zeros(3, 1), torch.zeros(3, 1)
-    >>> rows, grads = torch.tensor([1]), torch.tensor([[2.0]])
-    >>> apply("adagrad", weight, rows, grads, [sums], {"lr": 0.5, "eps": 0.0}, step=1)
-    >>> weight.flatten(), sums.flatten()
-    (tensor([ 0.0000, -0.5000,  0.0000]), tensor([0., 4., 0.]))
     """
     names = RULES[rule][1]
     width = math.prod(weight.shape[1:])  # explicit, because parts may own no row

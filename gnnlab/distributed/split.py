@@ -103,16 +103,10 @@ def edge_split(
     ----------
     edges : DistTensor, tensor or numpy array, or dict of them by edge type
         A mask, shape (E,), or distinct edge IDs.
-    partition_book : GraphPartitionBook, optional
     etype : str or tuple
         Edge type of a tensor. "_E" on a graph with several types means homogeneous IDs.
-    rank, force_even, edge_trainer_ids, num_trainers
+    partition_book, rank, force_even, edge_trainer_ids, num_trainers
         As for :func:`node_split`.
-
-    Returns
-    -------
-    torch.Tensor or dict of torch.Tensor
-        IDs, int64.
 
     Examples
     --------
@@ -147,20 +141,6 @@ def assign(
     list of ndarray
         The items of each rank, distinct positions in ``range(N)``: nearest first, then ascending;
         a repeated item of another rank comes last.
-
-    Examples
-    --------
-    Rank 0 owns five items, rank 1 owns one.
-
-    >>> import numpy as np
-    >>> from gnnlab.distributed.split import assign
-    >>> assign([(np.array([0, 0, 1, 0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
-    [array([0, 1, 3]), array([2, 4, 5])]
-
-    Of three items, one is assigned twice.
-
-    >>> assign([(np.array([0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
-    [array([0, 1]), array([2, 0])]
     """
     total = len(levels[0][0])
     left = np.arange(total)

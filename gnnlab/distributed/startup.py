@@ -24,7 +24,8 @@ import torch
 from gnnlab import trace
 from gnnlab.distributed import context
 from gnnlab.distributed.job import JobSettings, is_distributed
-from gnnlab.errors import GNNLabError
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.launch import environment as e
 from gnnlab.parallel import rendezvous
 from gnnlab.system.ending import await_torch_at_exit
 
@@ -32,12 +33,7 @@ from gnnlab.system.ending import await_torch_at_exit
 def initialize(
     ip_config: Any = None,
     num_servers: int = 1,
-    num_workers: Any = 0,
-    max_queue_size: Any = 100 * 1024**3,
-    net_type: Any = None,
-    num_worker_threads: int = 1,
-    use_graphbolt: bool = False,
-    **kwargs: Any,
+    num_workers: int = 0,
 ) -> None:
     """Join the job; call it once, before ``torch.distributed.init_process_group``.
 
@@ -60,8 +56,6 @@ def initialize(
         Server processes per machine.
     num_workers : int
         Sampler processes per trainer.
-    max_queue_size, net_type, num_worker_threads, use_graphbolt, **kwargs
-        Accepted for scripts of DGL, in the order of its older and its newer versions.
 
     Raises
     ------
@@ -73,10 +67,6 @@ def initialize(
     >>> import gnnlab as dgl
     >>> dgl.distributed.initialize("ip_config.txt")
     >>> dgl.distributed.initialize("ip_config.txt", 1, num_workers=4)
-
-    References
-    ----------
-    DGL user guide, chapter 7.2.
     """
     me = context.process()
     if me.join is not None:
@@ -84,8 +74,7 @@ def initialize(
         return
     if is_distributed():
         if me.context is None or me.context.remote is None:
-            workers = num_workers if isinstance(num_workers, int) else 0
-            join(JobSettings.read(ip_config, num_servers, workers))
+            join(JobSettings.read(ip_config, num_servers, num_workers))
         return
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     if ranks != 1:
@@ -104,6 +93,59 @@ def initialize(
     trace.start_if_asked(0)
 
 
+class DistGraphServer:
+    """Make this process a server of a job, instead of ``gnnlab launch`` and ``initialize``.
+
+    Trainers and samplers find it by the same ``ip_config`` and number of servers.
+
+    Parameters
+    ----------
+    server_id : int
+        Counted over all machines: server s is on machine ``s // num_servers``.
+    ip_config : str
+        File with a line ``address [port]`` for each machine.
+    num_servers : int
+        Servers of each machine.
+    part_config : str
+        The JSON file of the partitioned graph.
+
+    Examples
+    --------
+    >>> server = DistGraphServer(0, "ip_config.txt", 1, "data/graph.json")  # doctest: +SKIP
+    >>> server.start()                                                      # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        server_id: int,
+        ip_config: str,
+        num_servers: int,
+        part_config: str,
+    ) -> None:
+        said: dict[str, Any] = {
+            e.ROLE: "server",
+            e.SERVER_ID: 0,
+            e.NUM_SERVERS: num_servers,
+            e.IP_CONFIG: ip_config,
+            e.PART_CONFIG: part_config,
+        }
+        os.environ.update({name: str(value) for name, value in said.items()})
+        num_all = len(JobSettings.read().addresses)
+        if server_id not in range(num_all):
+            raise InvalidInput(
+                f"server_id must be from 0 to {num_all - 1}, for {num_servers} servers on each "
+                f"machine of {ip_config}; found {server_id!r}"
+            )
+        os.environ[e.SERVER_ID] = str(server_id)
+        self.job = JobSettings.read()
+
+    def start(self) -> None:
+        """Serve until all trainers have left the job, then exit with status 0."""
+        from gnnlab.distributed.server import serve  # only servers need this module
+
+        serve(self.job)
+
+
 def join(job: JobSettings) -> None:
     """Join a job in its role; on a server this call does not return."""
     await_torch_at_exit()
@@ -115,12 +157,12 @@ def join(job: JobSettings) -> None:
         from gnnlab.distributed.server import serve  # only servers need this module
 
         serve(job)
-    from gnnlab.distributed.remote import Remote
     from gnnlab.distributed.sampler_processes import Samplers
+    from gnnlab.distributed.server_transport import RemoteTransport
 
     samplers = Samplers(job) if job.role == "trainer" and job.num_samplers else None
     try:
-        remote = Remote(job)
+        remote = RemoteTransport(job)
     except BaseException:
         if samplers:
             samplers.close()

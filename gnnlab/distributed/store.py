@@ -3,10 +3,6 @@
 A store owns the rows of one part: the nodes and edges of the part, with their features, and the
 rows of tensors that were created later. Each row has exactly one owner, so writes cannot race and
 an optimizer step is applied once. A message is validated before anything is changed.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed APIs".
 """
 
 from __future__ import annotations

@@ -24,8 +24,6 @@ import numpy as np
 from gnnlab.distributed import wire
 from gnnlab.errors import GNNLabError
 
-__all__ = ["Refused", "Stream", "accept", "greet"]
-
 _HELLO, _NO = b"gnnlab\0\1", b"gnnlab\0\0"  # the last byte is the version
 _IDENTITY = 16  # bytes
 _PREFIX = struct.Struct("<4sI")  # mark, number of frames
@@ -41,28 +39,14 @@ class Refused(GNNLabError):
 
 
 class Stream:
-    """Messages over a connected socket, for one thread at a time.
-
-    Parameters
-    ----------
-    link : socket.socket
-        An ``ssl.SSLSocket`` after its handshake, or a plain socket.
-    peer : bytes
-        Identity of the client.
-    """
+    """Messages over a connected socket, for one thread at a time; ``peer`` names the client."""
 
     def __init__(self, link: socket.socket, peer: bytes) -> None:
         self.link, self.peer = link, peer
         self._messages = self._read()
 
     def send(self, frames: Sequence[Any]) -> None:
-        """Send a message; large frames are not copied.
-
-        Raises
-        ------
-        OSError
-            The connection is broken.
-        """
+        """Send a message without copying large frames; raise OSError if the connection broke."""
         sizes = [len(frame) for frame in frames]
         start = bytearray(_PREFIX.pack(_MARK, len(frames)))
         start += struct.pack(f"<{len(frames)}Q", *sizes)
@@ -89,14 +73,9 @@ class Stream:
     def receive(self) -> list[memoryview] | None:
         """Return the frames of the next message, in memory of their own.
 
-        None if further bytes must arrive first; a socket that blocks waits for them instead.
-
-        Raises
-        ------
-        OSError
-            The connection is broken, or has ended.
-        BadFrame
-            The bytes are no message; the stream cannot be used any more.
+        None if further bytes must arrive first; a socket that blocks waits for them instead. Raises
+        OSError if the connection is broken or has ended, and BadFrame if the bytes are no message,
+        after which the stream cannot be used any more.
         """
         return next(self._messages)
 
@@ -149,7 +128,7 @@ def greet(
     name: str,
     timeout: float,
 ) -> Stream:
-    """Begin a connection, as the client.
+    """Begin a connection, as the client; the socket of the stream does not block.
 
     Parameters
     ----------
@@ -164,16 +143,11 @@ def greet(
     timeout : float
         Seconds for each step.
 
-    Returns
-    -------
-    Stream
-        Its socket does not block.
-
     Raises
     ------
     Refused
-        The server has no certificate of this name from the authority of the job, does not accept
-        this process, or is no server of gnnlab.
+        The server has no such certificate from the job's authority, does not accept this process,
+        or is no server of gnnlab.
     OSError
         The connection ended, or took too long.
     """
@@ -202,13 +176,7 @@ def greet(
 
 
 def accept(link: socket.socket, context: ssl.SSLContext | None, timeout: float) -> Stream:
-    """Begin a connection, as the server; parameters and errors are those of :func:`greet`.
-
-    Returns
-    -------
-    Stream
-        Its socket blocks.
-    """
+    """Begin a connection, as the server, whose socket blocks; otherwise as :func:`greet`."""
     try:
         link.settimeout(timeout)
         _set_options(link)

@@ -21,8 +21,6 @@ import torch
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import Lock
 
-__all__ = ["KINDS", "Count", "Traffic"]
-
 KINDS = ("structure", "features", "embeddings", "gradients", "control")
 
 
@@ -102,13 +100,7 @@ class Traffic:
             self.add(*key, count)
 
     def items(self, local: bool = False) -> Iterator[tuple[int, int, str, Count]]:
-        """Yield source, target, kind and count, sorted.
-
-        Parameters
-        ----------
-        local : bool
-            Whether to include messages of a machine to its own servers.
-        """
+        """Yield source, target, kind and count, sorted; ``local`` adds those to the own machine."""
         for (source, target, kind), count in sorted(
             self._counts.items(), key=lambda item: (*item[0][:2], KINDS.index(item[0][2]))
         ):
@@ -116,13 +108,7 @@ class Traffic:
                 yield source, target, kind, count
 
     def total(self, kind: str | None = None) -> Count:
-        """Return the sum over all pairs of different machines.
-
-        Parameters
-        ----------
-        kind : str, optional
-            One of :data:`KINDS`; all by default.
-        """
+        """Return the sum over all pairs of different machines, of one kind or of all."""
         _check_kind(kind)
         found = Count()
         for _, _, each, count in self.items():
@@ -131,17 +117,9 @@ class Traffic:
         return found
 
     def matrix(self, kind: str | None = None) -> torch.Tensor:
-        """Return the bytes that each machine received from each other one.
+        """Return the bytes that each machine received from each other one, of one kind or of all.
 
-        Parameters
-        ----------
-        kind : str, optional
-            One of :data:`KINDS`; all by default.
-
-        Returns
-        -------
-        torch.Tensor
-            Shape (K, K), int64, in bytes: row i received from column j, in requests and replies.
+        Shape (K, K), int64: row i received from column j, in requests and replies.
         """
         _check_kind(kind)
         found = torch.zeros(self.num_machines, self.num_machines, dtype=torch.int64)

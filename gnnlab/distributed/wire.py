@@ -56,7 +56,7 @@ class _Head(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 # ---------------------------------------------------------------------------- encoding
 def encode_request(number: int, message: Any) -> list[Any]:
-    """Turn a message into frames.
+    """Turn a message into frames: a header, and a view of the memory of each tensor.
 
     Parameters
     ----------
@@ -64,11 +64,6 @@ def encode_request(number: int, message: Any) -> list[Any]:
         Repeated in the reply.
     message : object
         Of a class of :mod:`gnnlab.distributed.messages`.
-
-    Returns
-    -------
-    list of bytes-like
-        The header, then a frame for each tensor; frames view the tensors' memory.
 
     Examples
     --------
@@ -99,18 +94,7 @@ def encode_error(number: int, error: BaseException) -> list[Any]:
 
 
 def request_size(message: Any) -> int:
-    """Return how many bytes the frames of a request have, without making them.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed import wire
-    >>> from gnnlab.distributed.messages import Pull
-    >>> message = Pull("node~_N~feat", torch.tensor([3, 1]))
-    >>> frames = wire.encode_request(wire.FIRST_NUMBER, message)
-    >>> wire.request_size(message) == sum(map(len, frames))
-    True
-    """
+    """Return how many bytes the frames of a request have, without making them."""
     return _size_of(type(message).__name__, message)
 
 
@@ -167,15 +151,8 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
 def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
     """Turn frames into the number of a request, which identifies its reply, and its message.
 
-    Parameters
-    ----------
-    frames : sequence of bytes-like
-        If they are writable, tensors view their memory; otherwise they are copied.
-
-    Raises
-    ------
-    BadFrame
-        The frames are no valid request.
+    Tensors view the memory of frames that are writable, and copy others. Raises BadFrame if the
+    frames are no valid request.
     """
     head = _read_head(frames)
     if head.kind not in _MESSAGES:
@@ -184,24 +161,10 @@ def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
 
 
 def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, Any]:
-    """Turn frames into the number of a request and its reply.
+    """Turn frames into the number of a request and its reply: an exception if the server refused.
 
-    Parameters
-    ----------
-    frames : sequence of bytes-like
-    kinds : dict
-        Number → class of the message that was sent. A reply to any other is dropped: (-1, None).
-
-    Returns
-    -------
-    number : int
-    reply : object
-        If the server refused, an exception, which is not raised.
-
-    Raises
-    ------
-    BadFrame
-        The frames are no valid reply to these requests.
+    ``kinds`` gives the class of the message that was sent under a number; a reply to any other is
+    dropped: (-1, None). Raises BadFrame if the frames are no valid reply to these requests.
     """
     head = _read_head(frames)
     if head.number not in kinds:

@@ -62,7 +62,7 @@ _RUNNER = ENTRY.replace("launch.agent", "launch.runner")
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _LAST = 1.0  # seconds for the runner to report that processes have ended
 
-STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
+STOP = "stop"  # file that announces the end of the job; distributed/job_checkpoint.py looks for it
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from gnnlab.dataloading.executors import Executor, Thread, Workers
 from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.distributed import context
-from gnnlab.distributed.sampler_processes import BatchPacker, SamplerProcesses
+from gnnlab.distributed.sampler_processes import BatchPacker, SamplerExecutor
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.parallel.payload import pack, unpack
@@ -38,7 +38,7 @@ class Recorded:
 
     def _run(self, recipe: Recipe, tasks: Sequence[Task]) -> Iterator[Any]:
         recorder, own = self._recorder, self._own
-        if isinstance(own, SamplerProcesses):
+        if isinstance(own, SamplerExecutor):
             return own.run(recipe, tasks)
         if isinstance(own, Thread):
 

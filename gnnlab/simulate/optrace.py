@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Collective", "LoaderPass", "Recorder", "Request", "Signal", "Track", "Wait", "Work"]
-
 
 @dataclass(slots=True)
 class Work:
@@ -28,7 +26,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class Request:
+class RoundTrip:
     """Messages to servers, all sent at once, and their replies.
 
     Attributes

@@ -23,11 +23,9 @@ import numpy as np
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.simulate.flow import FairFlow
 from gnnlab.simulate.network import Network
-from gnnlab.simulate.optrace import Collective, LoaderPass, Request, Signal, Track, Wait, Work
+from gnnlab.simulate.optrace import Collective, LoaderPass, RoundTrip, Signal, Track, Wait, Work
 from gnnlab.simulate.timing import Timing, summarize
 from gnnlab.trace import Event
-
-__all__ = ["FREE", "Machines", "replay"]
 
 FREE = ("bandwidth", "latency", "allreduce", "serve", "sample", "compute")
 """What a replay can leave out, to see how much time it costs."""
@@ -74,25 +72,14 @@ def replay(
     free : sequence of str
         Names in :data:`FREE` of what is to take no time.
 
-    Returns
-    -------
-    Timing
-
-    Raises
-    ------
-    InvalidInput
-        A name is not in :data:`FREE`.
-    GNNLabError
-        Tracks wait for ops that no track contains.
-
     Examples
     --------
     Rank 0 requests a megabyte from machine 1, then both ranks all-reduce their gradients.
 
     >>> from gnnlab.simulate import Network
     >>> from gnnlab.simulate.replay import Machines, replay
-    >>> from gnnlab.simulate.optrace import Collective, Request, Track, Work
-    >>> request = Request("fetch", out={1: 100}, back={1: 10**6}, serve={1: 0.01}, requests=1)
+    >>> from gnnlab.simulate.optrace import Collective, RoundTrip, Track, Work
+    >>> request = RoundTrip("fetch", out={1: 100}, back={1: 10**6}, serve={1: 0.01}, requests=1)
     >>> allreduce = Collective("allreduce", number=0, bytes=10**5)
     >>> tracks = [
     ...     Track(0, 0, "trainer", [request, Work("compute", 0.5), allreduce]),
@@ -184,7 +171,7 @@ class _Replay:
         if seconds > 0:
             yield seconds, {}
 
-    def _serve(self, op: Request) -> _Steps:
+    def _serve(self, op: RoundTrip) -> _Steps:
         """Servers compute at the same time, each with one thread."""
         per_request = 0.0 if "latency" in self.free else self.network.per_request
         slowdown = self._slowdown("serve")
@@ -225,7 +212,7 @@ class _Replay:
             if isinstance(op, Work):
                 if kind not in self.free:
                     yield from self._work(track.machine, op.seconds * self._slowdown(kind))
-            elif isinstance(op, Request):
+            elif isinstance(op, RoundTrip):
                 info = {"bytes": sum(op.out.values()) + sum(op.back.values())}
                 info |= {"requests": op.requests, "rows": op.rows}
                 yield from self._request(number, track.machine, op)
@@ -268,7 +255,7 @@ class _Replay:
         else:
             self.passes[rank][-1][1:] = [self.flow.now, op.steps]
 
-    def _request(self, number: int, machine: int, op: Request) -> _Steps:
+    def _request(self, number: int, machine: int, op: RoundTrip) -> _Steps:
         is_remote, with_latency = set(op.out) != {machine}, "latency" not in self.free
         if with_latency:
             yield from self._work(machine, self.network.per_request * op.requests)

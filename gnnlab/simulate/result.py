@@ -17,7 +17,7 @@ from gnnlab.simulate.timing import Epoch, Timing
 from gnnlab.trace import Event
 
 
-class Result:
+class SimulationResult:
     """A run of all trainers.
 
     Times are computed on first use, from the measured work and the counted bytes.
@@ -85,7 +85,7 @@ class Result:
         cores: float | None = None,
         shared_cores: float | None = None,
         slowdown: Mapping[str, float] | None = None,
-    ) -> Result:
+    ) -> SimulationResult:
         """Return the same run on another network or other processors, without running it again.
 
         Parameters
@@ -103,7 +103,9 @@ class Result:
             shared=shared_cores or self.machines.shared,
             slowdown=self.machines.slowdown if slowdown is None else slowdown,
         )
-        return Result(network or self.network, machines, self.lanes, self.traffic, self.returned)
+        return SimulationResult(
+            network or self.network, machines, self.lanes, self.traffic, self.returned
+        )
 
     @cached_property
     def savings(self) -> dict[str, float]:
@@ -136,8 +138,8 @@ class Result:
         """Show the predicted time, its parts and the traffic."""
         parts = ", ".join(f"{kind} {seconds:.3g}" for kind, seconds in self.parts.items())
         return (
-            f"Result(machines={self.machines.count}, seconds={self.seconds:.4g} ({parts}), "
-            f"{self.traffic})"
+            f"SimulationResult(machines={self.machines.count}, "
+            f"seconds={self.seconds:.4g} ({parts}), {self.traffic})"
         )
 
 

@@ -68,13 +68,7 @@ class VirtualRank:
         self.turn = threading.Semaphore(0)
 
     def rendezvous(self, point: str, value: Any = None) -> tuple[int, list[Any]]:
-        """Wait until all ranks reach ``point``; return its number and the value of each rank.
-
-        Raises
-        ------
-        SimulationError
-            Some ranks can never reach it.
-        """
+        """Wait until all ranks reach ``point``; return its number and the value of each rank."""
         return self.scheduler.rendezvous(self, point, value)
 
     def check(self) -> None:
@@ -115,13 +109,7 @@ class Scheduler:
         self._done = threading.Event()
 
     def run(self, body: Callable[[int], Any], timeout: float = 3600.0) -> list[Any]:
-        """Call ``body(rank)`` in a thread for each rank; return the results by rank.
-
-        Raises
-        ------
-        SimulationError
-            A rank failed, the ranks are in a deadlock, or the timeout has passed.
-        """
+        """Call ``body(rank)`` in a thread for each rank; return the results by rank."""
         threads = [
             threading.Thread(target=self._run_rank, args=(each, body), daemon=True)
             for each in self.ranks

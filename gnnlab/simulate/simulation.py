@@ -36,15 +36,15 @@ from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.simulate import group
+from gnnlab.simulate.data_parallel import SimulatedDataParallel
 from gnnlab.simulate.design import Design
 from gnnlab.simulate.executors import Recorded, SimulatedSamplers
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.optrace import Recorder
-from gnnlab.simulate.parallel import SimulatedDataParallel
 from gnnlab.simulate.replay import Machines
-from gnnlab.simulate.result import Result, check_cores, check_slowdown
+from gnnlab.simulate.result import SimulationResult, check_cores, check_slowdown
 from gnnlab.simulate.scheduler import Scheduler, VirtualRank
-from gnnlab.simulate.transport import Cluster, SimulatedTransport
+from gnnlab.simulate.servers import Cluster, SimulatedTransport
 
 
 class Simulation:
@@ -209,7 +209,7 @@ class Simulation:
         *args: Any,
         timeout: float = 3600.0,
         **kwargs: Any,
-    ) -> Result:
+    ) -> SimulationResult:
         """Run a script, or call a function, once for each trainer.
 
         Parameters
@@ -224,7 +224,7 @@ class Simulation:
 
         Returns
         -------
-        Result
+        SimulationResult
 
         Raises
         ------
@@ -269,7 +269,7 @@ class Simulation:
         traffic = Traffic(self.num_machines)
         for transport in transports:
             traffic.update(transport.traffic)
-        return Result(self.network, self.machines, tracks, traffic, returned)
+        return SimulationResult(self.network, self.machines, tracks, traffic, returned)
 
     def _recorder(self, rank: int) -> Recorder:
         machine = rank // self.trainers_per_machine

@@ -64,15 +64,7 @@ class Timing:
 def summarize(
     events: list[Event], passes: Mapping[int, Sequence[Sequence[float]]], num_ranks: int
 ) -> Timing:
-    """Compute the timing of a run from its events.
-
-    Parameters
-    ----------
-    events : list of Event
-    passes : dict
-        Rank → (start, end, steps) of each pass of a loader over its batches.
-    num_ranks : int
-    """
+    """Compute the timing of a run; ``passes`` are (start, end, steps) of loaders, by rank."""
     events = sorted(events, key=lambda event: event.start)
     seconds = max((event.start + event.seconds for event in events), default=0.0)
     trainers = _as_made(events)

@@ -18,8 +18,8 @@ from uuid import uuid4
 import psutil
 
 from gnnlab.distributed.job import JobSettings
-from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.server import Server
+from gnnlab.distributed.server_transport import RemoteTransport
 from gnnlab.launch.certificates import Authority, Keys
 from tests.helpers import ROOT, free_port
 
@@ -72,9 +72,9 @@ def serving(job: JobSettings) -> Iterator[list[Server]]:
 
 
 @contextmanager
-def connected(job: JobSettings, **changes: Any) -> Iterator[Remote]:
+def connected(job: JobSettings, **changes: Any) -> Iterator[RemoteTransport]:
     """A trainer of the job."""
-    remote = Remote(replace(job, **changes))
+    remote = RemoteTransport(replace(job, **changes))
     try:
         yield remote
     finally:

@@ -24,7 +24,6 @@ from gnnlab.distributed.client import Client
 from gnnlab.distributed.messages import Create
 from gnnlab.distributed.schema import GraphSchema
 from gnnlab.errors import InvalidInput
-from gnnlab.simulate import simulate
 from tests.distributed import cut as cuts
 from tests.distributed.live import connected, make_job, serving
 
@@ -122,17 +121,6 @@ def test_values_are_those_of_the_owners(folder, policy, num_bytes) -> None:
             assert info.hit_rate > 0.2
 
 
-def test_too_little_memory_is_said(folder) -> None:
-    whole = friends()
-    with opened(whole, folder, 2) as job:
-        job.g.client.use_cache(20)
-        with pytest.warns(UserWarning, match=r"cache_bytes=20 leaves no room for .*~x.* 20 bytes"):
-            job.g.ndata["x"][:]
-        assert torch.equal(job.g.ndata["x"][:], whole.ndata["x"][job.nodes])
-        info = job.g.cache_info()
-        assert info.rows == info.bytes == info.hits == 0 and info.misses > 0
-
-
 def test_memory_without_room_for_scores_and_a_row_holds_no_row(folder) -> None:
     """A share of 27 bytes has no room for 4 of scores and 24 of a row; 25 have none either."""
     with opened(friends(), folder, 2) as job:
@@ -143,34 +131,6 @@ def test_memory_without_room_for_scores_and_a_row_holds_no_row(folder) -> None:
             table.resize(num_bytes)
             assert table.num_slots == slots
             assert torch.equal(job.g.ndata["x"][:], x)
-
-
-def test_what_fits_is_fetched_once(folder) -> None:
-    with opened(friends(), folder, 3) as job:
-        g = job.g
-        g.client.use_cache(100_000)
-        first = g.ndata["x"][:]
-        before = far_rows(g)
-        assert torch.equal(g.ndata["x"][:], first) and far_rows(g) == before
-        far = int(is_far(g, torch.arange(400)).sum())
-        info = g.cache_info()
-        assert (info.hits, info.misses, info.rows) == (far, far, far)
-        assert info.hit_rate == 0.5
-        assert list(info.features) == ["node~_N~x"]
-
-
-def test_features_share_the_memory_by_size(folder) -> None:
-    """Rows of x have 20 bytes, of y 8, and each slot 4 more: shares of 24 and 12."""
-    with opened(friends(), folder, 2) as job:
-        g = job.g
-        g.client.use_cache(3_000)
-        for name in ("x", "y", "x", "y"):
-            g.ndata[name][:]
-        info = g.cache_info()
-        x, y = (info.features[f"node~_N~{name}"] for name in "xy")
-        assert info.bytes == x.bytes + y.bytes <= 3000
-        assert x.bytes / y.bytes == pytest.approx(24 / 12, rel=0.2)
-        assert min(x.rows, y.rows) > 30 and x.rows == pytest.approx(y.rows, rel=0.2)
 
 
 def test_which_rows_stay(folder) -> None:
@@ -207,16 +167,6 @@ def test_which_rows_stay(folder) -> None:
 
 
 # ------------------------------------------------------------------------------ writes
-def test_features_that_somebody_wrote_to_are_not_kept(folder) -> None:
-    with opened(friends(), folder, 2, ranks=2) as job:
-        one, two = job.graphs
-        one.client.use_cache(100_000)
-        ids = torch.arange(400)
-        two.ndata["y"][ids] = -ids
-        for sign in (-1, 1, -1):
-            two.ndata["y"][ids] = sign * ids
-            assert torch.equal(one.ndata["y"][ids], sign * ids)
-        assert one.cache_info() == CacheInfo()
 
 
 def test_only_written_parts_are_left_out(folder) -> None:
@@ -273,19 +223,6 @@ def test_tensors_made_in_the_job_are_never_kept(folder, is_gdata) -> None:
 
 
 # ------------------------------------------------------------------------------ others
-def test_typed_graphs(tmp_path) -> None:
-    with opened(cuts.typed(), tmp_path, 3) as job:
-        g = job.g
-        expected = {t: g.nodes[t].data["x"][:] for t in ("user", "game")}
-        g.client.use_cache(400)
-        generator = torch.Generator().manual_seed(3)
-        for _ in range(30):
-            for t, rows in expected.items():
-                ids = torch.randint(len(rows), (20,), generator=generator)
-                assert torch.equal(g.nodes[t].data["x"][ids], rows[ids])
-        info = g.cache_info()
-        assert set(info.features) == {"node~user~x", "node~game~x"} and info.bytes <= 400
-        assert all(feature.hits > 0 for feature in info.features.values())
 
 
 def test_threads_may_ask_at_once(folder) -> None:
@@ -359,30 +296,6 @@ def test_the_environment_is_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4 MB")
     with pytest.raises(InvalidInput, match=r"GNNLAB_CACHE_BYTES must be .*'4 MB'"):
         cuts.cut(friends(), 2, tmp_path)
-
-
-def test_simulated_machines_have_caches_too(folder) -> None:
-    whole = friends()
-
-    def read() -> tuple[torch.Tensor, CacheInfo]:
-        dgl.distributed.initialize()
-        g = DistGraph("graph")
-        for _ in range(3):
-            rows = g.ndata["x"][:]
-        return rows[g.ndata["y"][:].argsort()], g.cache_info()
-
-    bytes_in = []
-    for num_bytes in (0, 3_000, 100_000):
-        result = simulate(whole, machines=2, part_method=cuts.at_random, cache_bytes=num_bytes).run(
-            read
-        )
-        for rows, info in result.returned:
-            assert torch.equal(rows, whole.ndata["x"])
-            assert (info.hits > 0) == (num_bytes > 0) and info.bytes <= num_bytes
-        bytes_in.append(result.traffic.total("features").bytes_in)
-    assert bytes_in[0] > bytes_in[1] > bytes_in[2]
-    # Rows of x have 20 bytes and come three times, those of y have 8 and come once.
-    assert bytes_in[0] - bytes_in[2] == pytest.approx(2 * 400 * 20, rel=0.02)
 
 
 # -------------------------------------------------------------------- real processes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -21,28 +20,6 @@ def environment(monkeypatch):
     for name in (*GROUP, "DGL_DIST_MODE"):
         monkeypatch.setenv(name, "")  # restored afterwards
         monkeypatch.delenv(name)
-
-
-@pytest.mark.parametrize(
-    ("args", "options"),
-    [
-        ((), {}),
-        (("no_such_file.txt",), {}),
-        (("ip_config.txt", 2, 4), {}),
-        (("ip_config.txt", 1), {"num_workers": 4}),
-        ((), {"ip_config": "ip_config.txt", "net_type": "socket"}),
-        (("ip_config.txt", 500 * 1024**2, "socket", 1), {}),
-        (("ip_config.txt",), {"use_graphbolt": False, "num_worker_threads": 2}),
-    ],
-)
-def test_forms_of_the_guide(args, options):
-    assert dgl.distributed.initialize(*args, **options) is None
-
-
-def test_what_is_set_already_stays(monkeypatch):
-    monkeypatch.setenv("MASTER_PORT", "12345")
-    dgl.distributed.initialize()
-    assert os.environ["MASTER_PORT"] == "12345" and os.environ["WORLD_SIZE"] == "1"
 
 
 def test_standalone_mode_is_one_process(monkeypatch):
@@ -145,9 +122,3 @@ def test_one_address_has_ports_for_all_its_servers(tmp_path, monkeypatch):
         InvalidInput, match=r"127\.0\.0\.1:30050; a machine has 1, .* further apart"
     ):
         JobSettings.read(path)
-
-
-def test_ports_are_numbers(tmp_path):
-    (tmp_path / "ip_config.txt").write_text("127.0.0.1 http\n")
-    with pytest.raises(InvalidInput, match=r"line 1: '127.0.0.1 http': expected `address"):
-        JobSettings.read(tmp_path / "ip_config.txt")

@@ -42,20 +42,6 @@ def test_in_order_without_shuffling_and_the_last_batch() -> None:
     assert [b.tolist() for b in DistDataLoader(np.arange(3), 100)] == [[0, 1, 2]]
 
 
-def test_each_epoch_has_all_items_in_another_order() -> None:
-    loader = DistDataLoader(torch.arange(50), 7, shuffle=True)
-    epochs = [torch.cat(list(loader)).tolist() for _ in range(4)]
-    assert all(sorted(epoch) == list(range(50)) for epoch in epochs)
-    assert len({tuple(epoch) for epoch in epochs}) == 4
-
-
-def test_an_epoch_that_was_left_early_does_not_disturb_the_next() -> None:
-    loader = DistDataLoader(torch.arange(10), 2, seed=1)
-    for _ in loader:
-        break
-    assert [batch.tolist() for batch in loader] == [[2 * i, 2 * i + 1] for i in range(5)]
-
-
 def draw(ids: Any) -> tuple[list[int], int, list[int]]:
     """A collate function that uses randomness of the library and of torch."""
     return (
@@ -77,30 +63,6 @@ def test_randomness_is_named_by_seed_epoch_and_batch() -> None:
     assert list(again) == epochs[1]
     other = DistDataLoader(np.arange(10), seed=4, **options)
     assert list(other) != epochs[0]
-
-
-def test_the_seed_of_the_library_decides_when_no_other_is_given() -> None:
-    epochs = []
-    for _ in range(2):
-        dgl.seed(11)
-        loader = DistDataLoader(np.arange(10), 4, shuffle=True, collate_fn=draw)
-        epochs.append([list(loader), list(loader)])
-    assert epochs[0] == epochs[1]
-    assert epochs[0][0] != epochs[0][1]
-
-
-def test_it_goes_on_in_the_middle_of_an_epoch() -> None:
-    def loader() -> DistDataLoader:
-        return DistDataLoader(np.arange(20), 3, shuffle=True, collate_fn=draw)
-
-    first = loader()
-    batches = iter(first)
-    next(batches), next(batches)
-    state = first.state_dict()
-    rest = list(batches)
-    second = loader()
-    second.load_state_dict(state)
-    assert list(second) == rest
 
 
 def test_sampling_in_the_function_equals_sampling_the_whole_graph(tmp_path) -> None:
@@ -145,11 +107,3 @@ def test_sampling_in_the_function_equals_sampling_the_whole_graph(tmp_path) -> N
 def test_bad_input_is_refused(args: Any, kwargs: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         DistDataLoader(*args, **kwargs)
-
-
-def test_a_failing_function_is_heard() -> None:
-    def collate(ids: Any) -> Any:
-        raise RuntimeError("no neighbors today")
-
-    with pytest.raises(RuntimeError, match="no neighbors today"):
-        list(DistDataLoader([1, 2], 1, collate_fn=collate))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import pickle
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.distributed import DistGraph, DistTensor, find_edges, initialize, load_partition_book
+from gnnlab.distributed import DistGraph, DistTensor, find_edges, initialize
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from tests.distributed import cut as cuts
-from tests.distributed.cut import FOLLOWS, MAKES, PLAYS
+from tests.distributed.cut import PLAYS
 from tests.helpers import run_script
 
 
@@ -36,95 +37,62 @@ def test_sizes_and_types(plain, typed):
     g.client.barrier()
 
 
-def test_degrees(plain):
-    order = plain.nodes["_N"]
-    whole, g = plain.whole, plain.parts
-    assert torch.equal(g.in_degrees(), whole.in_degrees()[order])
-    assert torch.equal(g.out_degrees(), whole.out_degrees()[order])
-    ids = torch.randperm(200)[:50]
-    assert torch.equal(g.in_degrees(plain.new(ids)), whole.in_degrees(ids))
-    assert torch.equal(g.out_degrees(plain.new(ids).int()), whole.out_degrees(ids))
-    assert g.in_degrees(int(plain.new(0))) == whole.in_degrees(0)
-    assert g.in_degrees([]).tolist() == []
+def asked(g: Any, etype: Any) -> list[Any]:
+    """The answers to all queries about a relation."""
+    chance = torch.Generator().manual_seed(3)
+    u, v = (torch.randint(g.num_nodes(t), (30,), generator=chance) for t in etype[::2])
+    eids = torch.randperm(g.num_edges(etype), generator=chance)[:30]
+    src, dst = g.find_edges(eids, etype=etype)
+    found = [src, dst]
+    for degrees, ids in ((g.in_degrees, v), (g.out_degrees, u)):
+        found += [degrees(x, etype=etype) for x in (ids, ids.int(), int(ids[0]), [])]
+        found.append(degrees(etype=etype))
+    for ends in ((u, v), (int(u[0]), int(v[0]))):
+        found.append(g.has_edges_between(*ends, etype=etype))
+    found.append(g.edge_ids(src, dst, etype=etype))
+    found.append(int(g.edge_ids(int(src[0]), int(dst[0]), etype=etype)))
+    found += g.edge_ids(src[:9], dst[:9], return_uv=True, etype=etype)
+    for relabel in (True, False):
+        small = g.edge_subgraph({etype: eids}, relabel_nodes=relabel)
+        found += [small.num_nodes(), *small.edges(etype=etype), small.edges[etype].data[dgl.EID]]
+        found += [small.nodes[t].data[dgl.NID] for t in etype[::2] if relabel]
+    return found
 
 
-def test_typed_degrees(typed):
-    whole, g, book = typed.whole, typed.parts, typed.parts.get_partition_book()
-    for etype in g.canonical_etypes:
-        src, dst = typed.nodes[etype[0]], typed.nodes[etype[2]]
-        assert torch.equal(g.in_degrees(etype=etype), whole.in_degrees(etype=etype)[dst])
-        assert torch.equal(g.out_degrees(etype=etype[1]), whole.out_degrees(etype=etype)[src])
-    for inward, of in ((True, g.in_degrees), (False, g.out_degrees)):  # homogeneous: all types
-        expected = torch.zeros(92, dtype=torch.int64)
-        for etype in g.canonical_etypes:
-            ntype = etype[2 if inward else 0]
-            ids = book.map_to_homo_nid(torch.arange(g.num_nodes(ntype)), ntype)
-            expected[ids] += of(etype=etype)
-        assert torch.equal(of(), expected) and of(40) == expected[40]
-
-
-def test_find_edges(plain, typed):
-    ids = torch.randperm(2300)
-    order = plain.nodes["_N"]
-    for call in (plain.parts.find_edges, lambda e: find_edges(plain.parts, e)):
-        src, dst = call(plain.new_edges(ids))
-        for ours, theirs in zip((src, dst), plain.whole.find_edges(ids), strict=True):
-            assert torch.equal(order[ours], theirs)
-    assert [end.tolist() for end in plain.parts.find_edges([])] == [[], []]
-    assert len(plain.parts.find_edges(0)[0]) == 1
-    g, book = typed.parts, typed.parts.get_partition_book()
-    src, dst = g.find_edges(torch.arange(740))
-    for number, etype in enumerate(g.canonical_etypes):
-        kinds, eids = book.map_to_per_etype(torch.arange(740))
-        for end, ours, ntype in zip(
-            g.find_edges(eids[kinds == number], etype), (src, dst), etype[::2], strict=True
-        ):
-            assert torch.equal(book.map_to_homo_nid(end, ntype), ours[kinds == number])
-        new = typed.new_edges(torch.arange(g.num_edges(etype)), etype)
-        for end, theirs, ntype in zip(
-            g.find_edges(new, etype), typed.whole.edges(etype=etype), etype[::2], strict=True
-        ):
-            assert torch.equal(typed.nodes[ntype][end], theirs)
-
-
-def test_edge_subgraph(plain, typed):
-    ids = torch.randperm(2300)[:20]
-    g, new = plain.parts, plain.new_edges(ids)
-    sub = g.edge_subgraph(new)
-    assert torch.equal(sub.edata[dgl.EID], new) and sub.num_nodes() < 200
-    for ours, theirs in zip(sub.edges(), plain.whole.find_edges(ids), strict=True):
-        assert torch.equal(plain.nodes["_N"][sub.ndata[dgl.NID][ours]], theirs)
-    assert torch.equal(sub.edata["w"], plain.whole.edata["w"][ids])
-    in_order = plain.whole.edge_subgraph(ids).ndata[dgl.NID]
-    assert torch.equal(plain.nodes["_N"][sub.ndata[dgl.NID]], in_order)
-    same = g.edge_subgraph(new, relabel_nodes=False)
-    assert same.num_nodes() == 200 and torch.equal(same.edges()[0], g.find_edges(new)[0])
-    assert g.edge_subgraph(new, preserve_nodes=True).num_nodes() == 200
+def test_queries_are_those_of_the_whole_graph(plain, typed):
+    for c in (plain, typed):
+        whole = cuts.renumbered(c)
+        for etype in whole.canonical_etypes:
+            for ours, theirs in zip(asked(c.parts, etype), asked(whole, etype), strict=True):
+                assert type(ours) is type(theirs)
+                assert torch.equal(torch.as_tensor(ours), torch.as_tensor(theirs))
+    g = plain.parts
     mask = torch.zeros(2300, dtype=torch.bool)
     mask[:5] = True
-    assert g.edge_subgraph(mask, store_ids=False).num_edges() == 5
-    h = typed.parts.edge_subgraph({"plays": [4, 2], MAKES: [0]})
-    assert [h.num_edges(e) for e in (FOLLOWS, PLAYS, MAKES)] == [0, 2, 1]
-    assert h.edges["plays"].data[dgl.EID].tolist() == [4, 2]
+    sub = g.edge_subgraph(mask, store_ids=False, preserve_nodes=True)
+    assert (sub.num_edges(), sub.num_nodes()) == (5, 200)
+    assert torch.equal(*(call([7])[0] for call in (g.find_edges, partial(find_edges, g))))
+    u = int((g.in_degrees() == 0).nonzero()[0])
+    with pytest.raises(NotFound, match=rf"\(3, {u}\)"):
+        g.edge_ids(3, u)
+    with pytest.raises(InvalidInput, match="edge type"):
+        typed.parts.edge_ids([1], [1])
 
 
-def test_local_partition(plain):
-    g = plain.parts
-    part = g.local_partition
-    lo, hi = g.get_partition_book().node_ranges["_N"][:2]
-    assert int(part.ndata["inner_node"].sum()) == hi - lo
-
-
-def test_repr(plain, typed):
-    parts = plain.parts.get_partition_book().num_partitions()
-    assert repr(plain.parts) == (
-        f"DistGraph(name='g', num_nodes=200, num_edges=2300, num_parts={parts},\n"
-        "      ndata_schemes={'x': Scheme(shape=(3,), dtype=torch.float32)}\n"
-        "      edata_schemes={'m': Scheme(shape=(), dtype=torch.bool), "
-        "'w': Scheme(shape=(), dtype=torch.float32)})"
-    )
-    text = repr(typed.parts)
-    assert "num_nodes={'dev': 7, 'game': 25, 'user': 60}" in text or "'user': 60" in text
+def test_queries_with_homogeneous_ids(typed):
+    g, book = typed.parts, typed.parts.get_partition_book()
+    for end, of in ((2, g.in_degrees), (0, g.out_degrees)):  # edges of all types count
+        expected = torch.zeros(92, dtype=torch.int64)
+        for etype in g.canonical_etypes:
+            ids = book.map_to_homo_nid(torch.arange(g.num_nodes(etype[end])), etype[end])
+            expected[ids] += of(etype=etype)
+        assert torch.equal(of(), expected) and of(40) == expected[40]
+    ends = g.find_edges(torch.arange(740))
+    kinds, eids = book.map_to_per_etype(torch.arange(740))
+    for number, etype in enumerate(g.canonical_etypes):
+        own = g.find_edges(eids[kinds == number], etype)
+        for end, ours, ntype in zip(own, ends, etype[::2], strict=True):
+            assert torch.equal(book.map_to_homo_nid(end, ntype), ours[kinds == number])
 
 
 def test_questions_that_make_no_sense(plain, typed):
@@ -150,11 +118,9 @@ def test_questions_that_make_no_sense(plain, typed):
 # --------------------------------------------------------------------------------------- opening
 def test_forms_of_opening(tmp_path):
     config = cuts.cut(cuts.plain(), 2, tmp_path).parts.client.source[1]
-    book, *_ = load_partition_book(config, 0)
     for args, options in (
         (("g", config), {}),
         (("g",), {"part_config": config}),
-        (("g", book), {"part_config": config}),
         (("g", tmp_path / "g.json"), {}),
     ):
         assert DistGraph(*args, **options).num_nodes() == 200
@@ -167,9 +133,8 @@ def test_what_cannot_be_opened(tmp_path):
         DistGraph("h", part_config=config)
     with pytest.raises(PartitionError, match=r"none.json cannot be read \(No such file"):
         DistGraph("g", part_config=tmp_path / "none.json")
-    for args in (("g",), ("g", load_partition_book(config, 0)[0])):
-        with pytest.raises(InvalidInput, match="standalone mode reads the parts itself: give part"):
-            DistGraph(*args)
+    with pytest.raises(InvalidInput, match="part_config="):
+        DistGraph("g")
     initialize()
     (tmp_path / "part1/graph/nodes/_N/halo.npy").unlink()
     with pytest.raises(PartitionError, match=r"halo.npy"):
@@ -224,10 +189,3 @@ def test_pickle_opens_the_same_graph(tmp_path):
         """
     )
     assert printed.split() == ["200", "2300", "200"]
-
-
-def test_paths_are_relative_to_the_json(tmp_path):
-    cuts.cut(cuts.plain(), 2, tmp_path / "a")
-    (tmp_path / "a").rename(tmp_path / "b")
-    assert DistGraph("g", tmp_path / "b" / "g.json").num_edges() == 2300
-    assert json.loads((tmp_path / "b" / "g.json").read_text())["num_parts"] == 2

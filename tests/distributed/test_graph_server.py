@@ -14,10 +14,11 @@ from tests.helpers import free_port, run_processes
 SCRIPT = """
 import os, sys
 import gnnlab as dgl
+from gnnlab.compat import distributed as of_dgl
 
 ip_config, part_config = sys.argv[1:]
 if os.environ.get("MY_SERVER"):
-    dgl.distributed.DistGraphServer(1, ip_config, 1, num_clients=2, part_config=part_config).start()
+    of_dgl.DistGraphServer(1, ip_config, 1, num_clients=2, part_config=part_config).start()
     raise SystemExit("a server came back")
 dgl.distributed.initialize(ip_config)
 g = dgl.distributed.DistGraph("ring", part_config=part_config)
@@ -57,5 +58,5 @@ def test_a_server_that_is_not_in_the_file_is_refused(
 ) -> None:
     for name in ("ROLE", "SERVER_ID", "NUM_SERVER", "IP_CONFIG", "CONF_PATH"):
         monkeypatch.setenv(f"DGL_{name}", "")  # what it sets is taken back
-    with pytest.raises(InvalidInput, match="server_id must be from 0 to 1, for 1 servers on each"):
-        dgl.distributed.DistGraphServer(server_id, str(ip_config), 1, 2, "ring.json")
+    with pytest.raises(InvalidInput, match=f"server_id.* 1, .*{server_id!r}"):
+        dgl.distributed.DistGraphServer(server_id, str(ip_config), 1, "ring.json")

@@ -148,42 +148,6 @@ def test_a_resumed_job_ends_as_one_that_was_not_stopped(config: Path, tmp_path: 
     assert sorted(p.name for p in (tmp_path / "run" / "machine-1").iterdir()) == ["1"]
 
 
-GUIDE = """
-import sys
-import torch as th
-import gnnlab as dgl
-from gnnlab.nn import SAGEConv
-
-dgl.distributed.initialize("ip_config.txt")
-th.distributed.init_process_group(backend="gloo")
-g = dgl.distributed.DistGraph("g", part_config=sys.argv[1])
-train_mask = th.arange(g.num_nodes()) < 31
-train_nid = dgl.distributed.node_split(train_mask, g.get_partition_book())
-sampler = dgl.dataloading.MultiLayerNeighborSampler([5])
-dataloader = dgl.distributed.DistNodeDataLoader(
-    g, train_nid, sampler, batch_size=15, shuffle=True, drop_last=False
-)
-model = th.nn.parallel.DistributedDataParallel(SAGEConv(8, 3, "mean"))
-optimizer = th.optim.Adam(model.parameters(), lr=0.01)
-steps = 0
-for epoch in range(2):
-    for input_nodes, seeds, blocks in dataloader:
-        pred = model(blocks[0], blocks[0].srcdata["x"])
-        loss = th.nn.functional.cross_entropy(pred, blocks[-1].dstdata["y"])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        steps += 1
-print(steps, [p.detach().sum().item() for p in model.parameters()])
-"""
-
-
-def test_a_plain_script_ends_where_the_nodes_do_not_divide(config: Path) -> None:
-    """31 nodes for two trainers: if one had 15, it would end a batch of 15 before the other."""
-    one, other = run_job(GUIDE, config, args=[str(config)], machines=2)
-    assert one == other and one.split()[0] == "4"
-
-
 # ------------------------------------------------------------------------------- failures
 LOOP = """
 import os, sys, time, torch, gnnlab as dgl

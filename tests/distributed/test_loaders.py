@@ -5,13 +5,10 @@ The same seeds in the same order, the same edges and features; only IDs are othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.dataloading import DataLoader, NeighborSampler, NodeDataLoader
@@ -20,11 +17,8 @@ from gnnlab.distributed import (
     DistEdgeDataLoader,
     DistNodeDataLoader,
     DistTensor,
-    EdgeCollator,
-    NodeCollator,
-    node_split,
 )
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput
 from tests.dataloading.samples import FOLLOWS, PLAYED, PLAYS, REVERSE, friends, players
 from tests.distributed import cut as cuts
 from tests.distributed.cut import PARTS, Cut
@@ -119,22 +113,6 @@ def test_whoever_makes_a_batch(plain: Cut, options: dict[str, Any]) -> None:
     assert [Original(plain).batch(b) for b in asked] == [Original(plain).batch(b) for b in ahead]
 
 
-def test_a_loader_goes_on_in_the_middle_of_an_epoch(plain: Cut) -> None:
-    def loader() -> DistNodeDataLoader:
-        return DistNodeDataLoader(
-            plain.parts, range(100), NeighborSampler([3]), batch_size=16, shuffle=True, seed=8
-        )
-
-    first = loader()
-    batches = iter(first)
-    next(batches), next(batches)
-    state = first.state_dict()
-    rest = [Original(plain).batch(batch) for batch in batches]
-    second = loader()
-    second.load_state_dict(state)
-    assert [Original(plain).batch(batch) for batch in second] == rest
-
-
 class Pulls:
     """Names of the tensors that are read."""
 
@@ -169,14 +147,6 @@ def test_named_features_are_read_ahead(plain: Cut, monkeypatch: Any) -> None:
         assert pulls.names == ["node~_N~x", "edge~_N:_E:_N~w", "edge~_N:_E:_N~w"]
 
 
-def test_features_that_were_made_since_follow_too(plain: Cut) -> None:
-    h = DistTensor((100, 2), torch.float32, name="h")
-    h[:] = torch.randn(100, 2)
-    loader = DistNodeDataLoader(plain.parts, range(100), NeighborSampler([2]), batch_size=100)
-    ((inputs, _, (block,)),) = loader
-    assert torch.equal(block.srcdata["h"], h[inputs])
-
-
 def test_a_mask_in_parts_names_the_seeds(plain: Cut) -> None:
     mask = DistTensor((100,), torch.bool)
     mask[[3, 97, 50]] = True
@@ -190,22 +160,6 @@ def test_options_that_belong_to_the_job_have_no_effect(plain: Cut) -> None:
         **{"batch_size": 50, "num_workers": 4, "pin_memory": True, "persistent_workers": True},
     )
     assert loader.num_workers == 0 and len(list(loader)) == 2
-
-
-def test_the_old_collator_with_torchs_loader(plain: Cut) -> None:
-    found = []
-    for g, ids in ((plain.whole, torch.arange(100)), (plain.parts, plain.new(range(100)))):
-        nodes = NodeCollator(g, ids, NeighborSampler([3, 2]))
-        loader = torch.utils.data.DataLoader(nodes.dataset, batch_size=40, collate_fn=nodes.collate)
-        dgl.seed(6)
-        found.append([Original(None if g is plain.whole else plain).batch(b) for b in loader])
-    assert found[0] == found[1]
-
-
-def test_seeds_that_do_not_exist_are_refused(plain: Cut) -> None:
-    loader = DistNodeDataLoader(plain.parts, [3, 100], NeighborSampler([2]), batch_size=2)
-    with pytest.raises(OutOfRange, match="node 100 does not exist"):
-        list(loader)
 
 
 # --------------------------------------------------------------------------------- edges
@@ -225,12 +179,18 @@ def by_original(c: Cut | None, k: int = 3) -> Any:
     return sample
 
 
+def in_parts(values: torch.Tensor) -> DistTensor:
+    tensor = DistTensor(values.shape, values.dtype)
+    tensor[:] = values
+    return tensor
+
+
 EXCLUDE: dict[str, Any] = {
     "none": lambda c: {},
     "self": lambda c: {"exclude": "self"},
     "reverse_id": lambda c: {
         "exclude": "reverse_id",
-        "reverse_eids": REVERSE if c is None else c.new_edges(REVERSE[c.edges[ONE]]),
+        "reverse_eids": REVERSE if c is None else in_parts(c.new_edges(REVERSE[c.edges[ONE]])),
     },
     "callable": lambda c: {"exclude": lambda eids: torch.cat([eids, eids])},
 }
@@ -317,20 +277,6 @@ def test_reverse_ids_from_before_partitioning_are_noticed(plain: Cut) -> None:
         assert len(list(loader)) == 1
 
 
-def test_reverse_ids_may_lie_with_the_edges(plain: Cut) -> None:
-    reverse = DistTensor((3000,), torch.int64)
-    reverse[:] = plain.new_edges(REVERSE[plain.edges[ONE]])
-    options: dict[str, Any] = {"exclude": "reverse_id", "batch_size": 500, "seed": 0}
-    loaders = [
-        DistEdgeDataLoader(
-            plain.parts, range(1000), NeighborSampler([2]), reverse_eids=r, **options
-        )
-        for r in (reverse, reverse[:])
-    ]
-    first, second = ([Original(plain).batch(b) for b in loader] for loader in loaders)
-    assert first == second
-
-
 @pytest.mark.parametrize("sampler", [Uniform(4), DegreePower(4, 1.0)])
 def test_negative_samplers_of_the_library(plain: Cut, sampler: Any) -> None:
     g = plain.parts
@@ -356,57 +302,4 @@ def test_negatives_of_all_pairs_need_all_edges(plain: Cut) -> None:
         list(loader)
 
 
-def test_edges_by_the_other_forms(plain: Cut) -> None:
-    """The sampler of edges with the plain loader, and the old collator with torch's."""
-    edges = dgl.dataloading.as_edge_prediction_sampler(
-        NeighborSampler([3]), exclude="self", negative_sampler=by_original(plain)
-    )
-    collator = EdgeCollator(
-        plain.parts, range(40), NeighborSampler([3]), exclude="self",
-        negative_sampler=by_original(plain),
-    )  # fmt: skip
-    loaders: list[Iterator[Any]] = [
-        iter(DataLoader(plain.parts, range(40), edges, batch_size=40, seed=3)),
-        iter(torch.utils.data.DataLoader(collator.dataset, 40, collate_fn=collator.collate)),
-    ]
-    for loader in loaders:
-        _, pairs, negatives, _ = next(loader)
-        assert pairs.edata[dgl.EID].tolist() == list(range(40))
-        assert negatives.num_edges() == 120
-        assert torch.equal(pairs.ndata["x"], plain.parts.ndata["x"][pairs.ndata[dgl.NID]])
-
-
-def test_names_where_scripts_look_for_them() -> None:
-    for name in ("DistDataLoader", "DistNodeDataLoader", "DistEdgeDataLoader"):
-        loader = getattr(dgl.distributed, name)
-        assert getattr(dgl.dataloading, name) is loader
-        assert getattr(dgl.sampling, name) is loader
-    assert dgl.distributed.NodeCollator is dgl.dataloading.NodeCollator
-    assert dgl.distributed.EdgeCollator is dgl.dataloading.EdgeCollator
-    assert dgl.distributed.optim.SparseAdagrad is dgl.distributed.SparseAdagrad
-    with pytest.raises(AttributeError, match=r"gnnlab\.dataloading has no 'DistLoader'"):
-        _ = dgl.dataloading.DistLoader
-
-
 # -------------------------------------------------------------------------- equal steps
-@pytest.fixture(scope="module")
-def random_graph(tmp_path_factory) -> Cut:
-    return cuts.cut(dgl.rand_graph(60, 300), 3, tmp_path_factory.mktemp("random"))
-
-
-@given(st.sets(st.integers(0, 59)), st.integers(1, 9), st.integers(1, 25), st.booleans())
-def test_all_trainers_make_the_same_number_of_steps(
-    random_graph: Cut, nodes: set[int], num_trainers: int, batch_size: int, drop_last: bool
-) -> None:
-    g, sampler = random_graph.parts, NeighborSampler([2])
-    seeds = []
-    for rank in range(num_trainers):
-        share = node_split(
-            sorted(nodes), g.get_partition_book(), rank=rank, num_trainers=num_trainers
-        )
-        loader = DistNodeDataLoader(
-            g, share, sampler, batch_size=batch_size, shuffle=True, drop_last=drop_last
-        )
-        seeds.append([len(output_nodes) for _, output_nodes, _ in loader])
-        assert len(loader) == len(seeds[-1])
-    assert all(each == seeds[0] for each in seeds)

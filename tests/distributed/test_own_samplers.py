@@ -12,7 +12,7 @@ from gnnlab.compat.dataloading.subgraphs import ShaDowKHopSampler
 from gnnlab.dataloading import BlockSampler, DataLoader, Sampler
 from gnnlab.distributed import DistNodeDataLoader
 from tests.distributed import cut as cuts
-from tests.distributed.cut import FOLLOWS, PLAYS, Cut
+from tests.distributed.cut import Cut
 from tests.graph.samples import same
 from tests.helpers import let_go
 
@@ -75,33 +75,6 @@ def test_out_subgraph(plain: Cut, typed: Cut, relabel: bool) -> None:
                 assert torch.equal(names[end], other)
 
 
-def test_edges_between(plain: Cut, typed: Cut) -> None:
-    for c, etype in ((plain, None), (typed, PLAYS), (typed, "follows")):
-        whole = cuts.renumbered(c)
-        src, dst = whole.edges(etype=etype)
-        u, v = src[::3], dst[::3]
-        assert torch.equal(c.parts.edge_ids(u, v, etype=etype), whole.edge_ids(u, v, etype=etype))
-        for one, two in zip(
-            c.parts.edge_ids(u[:9], v[:9], return_uv=True, etype=etype),
-            whole.edge_ids(u[:9], v[:9], return_uv=True, etype=etype),
-            strict=True,
-        ):
-            assert torch.equal(one, two)
-        assert c.parts.edge_ids(int(u[0]), int(v[0]), etype=etype) == int(
-            whole.edge_ids(int(u[0]), int(v[0]), etype=etype)
-        )
-        apart = torch.arange(20), torch.arange(20).flip(0)
-        expected = whole.has_edges_between(*apart, etype=etype)
-        assert torch.equal(c.parts.has_edges_between(*apart, etype=etype), expected)
-        lone = int((~expected).nonzero()[0])
-        pair = int(apart[0][lone]), int(apart[1][lone])
-        assert c.parts.has_edges_between(*pair, etype=etype) is False
-        with pytest.raises(dgl.NotFound, match=rf"there is no edge \({pair[0]}, {pair[1]}\)"):
-            c.parts.edge_ids(*pair, etype=etype)
-    with pytest.raises(dgl.InvalidInput, match="which edge type"):
-        typed.parts.edge_ids([1], [1])
-
-
 class Everything(BlockSampler):
     """Asks a graph all that a sampler may ask, and draws with keyed numbers."""
 
@@ -152,33 +125,6 @@ def test_batches_are_equal(plain: Cut, sampler: Sampler) -> None:
     for kind in DataLoader, DistNodeDataLoader:
         parts = kind(plain.parts, seeds, sampler, **options)
         assert [content(batch) for batch in parts] == expected
-
-
-def test_shadow_with_fanouts_needs_no_whole_graph(plain: Cut, typed: Cut) -> None:
-    """Neighbors depend on original IDs: the nodes are those of the user's graph."""
-    seeds = [3, 1, 17]
-    for c, named in ((plain, {"_N": seeds}), (typed, {"user": seeds, "game": [2, 8]})):
-        sampler = ShaDowKHopSampler([3, 2])
-        results = []
-        for g, ids in (
-            (c.whole, {t: torch.tensor(x) for t, x in named.items()}),
-            (c.parts, {t: c.new(x, t) for t, x in named.items()}),
-        ):
-            dgl.seed(9)
-            results.append(sampler.sample(g, ids))
-        (nodes, _, part), (new_nodes, _, new_part) = results
-        nodes, new_nodes = (x if isinstance(x, dict) else {"_N": x} for x in (nodes, new_nodes))
-        for ntype in nodes:
-            assert torch.equal(c.nodes[ntype][new_nodes[ntype]], nodes[ntype])
-        for etype in part.canonical_etypes:
-            pairs = [
-                sorted(zip(*(end.tolist() for end in p.edges(etype=etype)), strict=True))
-                for p in (part, new_part)
-            ]
-            assert pairs[0] == pairs[1]
-            new_ids = c.edges[etype][new_part.edges[etype].data[dgl.EID]]
-            assert torch.equal(new_ids.sort().values, part.edges[etype].data[dgl.EID])
-    assert FOLLOWS in typed.parts.canonical_etypes
 
 
 # -------------------------------------------------------------------- lost IDs
@@ -232,14 +178,3 @@ def test_ids_that_were_set_again_are_accepted(plain: Cut) -> None:
             assert part.ndata[dgl.NID].tolist() == list(range(10, 30))
             assert torch.equal(part.ndata["x"], g.ndata["x"][part.ndata[dgl.NID]])
             assert torch.equal(part.edata["w"], g.edata["w"][part.edata[dgl.EID]])
-
-
-def test_a_subgraph_of_a_subgraph_is_no_error_elsewhere() -> None:
-    """Only samplers and loaders take IDs for those of their graph."""
-    g = cuts.plain().subgraph(torch.arange(50))
-    part = g.subgraph([3, 4])
-    assert part.ndata[dgl.NID].tolist() == [3, 4]
-    loader = DataLoader(g, range(20), Forgetful(store_ids=False), batch_size=10)
-    for _, _, (block,) in loader:
-        ends = g.find_edges(block.edata[dgl.EID])
-        assert torch.equal(ends[0], block.srcdata[dgl.NID][block.edges()[0]])

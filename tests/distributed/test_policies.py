@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.dataloading import DataLoader, NeighborSampler
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
-from gnnlab.distributed.context import current
 from gnnlab.distributed.inclusion import inclusion_probabilities
-from gnnlab.distributed.policies import NEVER, POLICIES, Chosen, Plan, Planned, ranked
+from gnnlab.distributed.policies import POLICIES, EpochReads, Planned
 from gnnlab.simulate import SimulationError, simulate
 from tests.distributed.cut import at_random, write
 from tests.distributed.test_cache import friends
@@ -94,20 +93,6 @@ def test_inclusion_of_parts_is_that_of_the_graph(tmp_path: Path, parts: int) -> 
 
 
 # --------------------------------------------------------------------------- fixed choices
-def test_a_chosen_row_is_kept_from_its_first_request_on() -> None:
-    cache = Chosen(np.array([7, 2, 5]), num_rows=10)
-    cache.resize(2 * (4 + 4 + 1), row_bytes=4)
-    assert cache.num_slots == 2
-    rows = np.array([1, 4, 6], np.int32)  # numbers 2, 5 and 7
-    assert (cache.look_up(rows, 1) < 0).all()
-    slots = cache.admit(rows, 1)
-    assert slots[1] == -1 and sorted(slots[[0, 2]]) == [0, 1]
-    assert cache.look_up(rows, 1).tolist() == slots.tolist() and cache.num_held() == 2
-
-
-def test_rows_without_a_score_are_not_ranked() -> None:
-    found = ranked(np.array([0, 3, 0, 9, 3, 3]))
-    assert found[0] == 3 and sorted(found[1:]) == [1, 4, 5]
 
 
 # ------------------------------------------------------------------------------ Belady
@@ -115,7 +100,7 @@ def misses(batches: list[list[int]], num_rows: int, slots: int) -> int:
     """Rows that the cache fetches for a sequence of batches."""
     cache = Planned(num_rows)
     cache.resize(slots * 5, row_bytes=1)
-    cache.follow(Plan([np.array(batch, np.int64) for batch in batches], num_rows))
+    cache.follow(EpochReads([np.array(batch, np.int64) for batch in batches], num_rows))
     content, fetched = np.full(cache.num_slots, -1), 0
     for batch in batches:
         rows = np.array(batch, np.int64)
@@ -152,16 +137,10 @@ def test_belady_is_the_optimum(batches: list[list[int]], slots: int) -> None:
     assert misses(batches, 6, slots) == fewest_misses(batches, slots)
 
 
-def test_a_plan_knows_the_next_use() -> None:
-    plan = Plan([np.array([3, 1]), np.array([], np.int64), np.array([1, 2]), np.array([3])], 5)
-    assert plan.following.tolist() == [3, 2, NEVER, NEVER, NEVER]
-    assert plan.first.tolist() == [NEVER, 0, 2, 0, NEVER]
-
-
 def test_reads_beside_the_plan_change_nothing() -> None:
     cache = Planned(6)
     cache.resize(100, row_bytes=1)
-    cache.follow(Plan([np.array([0, 1]), np.array([0, 1])], 6))
+    cache.follow(EpochReads([np.array([0, 1]), np.array([0, 1])], 6))
     cache.expect(np.array([4, 5]))
     assert cache.look_up(np.array([4, 5]), 0).tolist() == [-1, -1]
     assert cache.admit(np.array([4, 5]), 0).tolist() == [-1, -1]
@@ -207,29 +186,3 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         simulate(config).run(run, cache_policy="vip")
     with pytest.raises(SimulationError, match="'belady' plans the reads of one process"):
         simulate(config, samplers_per_trainer=1).run(run, cache_policy="belady")
-
-
-def test_the_plan_covers_the_rest_of_a_resumed_epoch(tmp_path: Path) -> None:
-    """After load_state_dict an epoch begins in the middle; hits and values are right."""
-    config = write(friends(), 2, tmp_path)
-
-    def run() -> Any:
-        initialize()
-        g = DistGraph("g", cache_bytes=2_000, cache_policy="belady")
-        assert current().mode == "distributed"
-        nodes = node_split(torch.arange(400), g.get_partition_book())
-        sampler = NeighborSampler([4, 4], prefetch_node_feats=["y"])
-        loader = DistNodeDataLoader(g, nodes, sampler, batch_size=9, shuffle=True, seed=1)
-        for step, _ in enumerate(loader):
-            if step == 3:
-                state = loader.state_dict()
-        again = DistNodeDataLoader(g, nodes, sampler, batch_size=9, shuffle=True, seed=1)
-        again.load_state_dict(state)
-        before, count, right = g.cache_info().hits, 0, True
-        y = g.ndata["y"][:]
-        for inputs, _, blocks in again:
-            right &= torch.equal(blocks[0].srcdata["y"], y[inputs])
-            count += 1
-        return right, len(loader) - count, g.cache_info().hits > before
-
-    assert simulate(config).run(run).returned == [(True, 4, True)] * 2

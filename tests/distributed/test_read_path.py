@@ -52,7 +52,8 @@ def test_a_remote_read_calls_few_files(tmp_path: Path) -> None:
         side: {file for file in files if file.startswith("distributed/")}
         for side, files in called.items()
     }
-    names = ("graph", "tensor", "client", "router", "sockets", "stream", "wire", "protocol")
+    names = ("graph", "tensor", "client", "server_transport", "connections")
+    names += ("stream", "wire", "protocol")
     assert here["trainer"] == {f"distributed/{name}.py" for name in names}
     assert {f"distributed/{name}.py" for name in ("server", "wire", "store")} <= here["server"]
     assert len(here["server"]) <= 7

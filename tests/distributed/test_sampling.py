@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -10,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from gnnlab.dataloading import BlockSampler, NeighborSampler
+from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import initialize
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from tests.distributed import cut as cuts
-from tests.distributed.cut import FOLLOWS, MAKES, PLAYS, Cut
+from tests.distributed.cut import Cut
 from tests.helpers import examples
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -80,57 +81,6 @@ def test_frontier(plain, options, fanout):
     assert torch.equal(parts.edata["w"], whole.edata["w"])
 
 
-def test_all_forms_of_the_call_agree(plain):
-    seeds = [5, 0, 199, 3]
-    frontiers = []
-    for call in (
-        dgl.sampling.sample_neighbors,
-        dgl.distributed.sample_neighbors,
-        dgl.distributed.sample_etype_neighbors,
-        lambda g, *args: g.sample_neighbors(*args),
-        dgl.sample_neighbors,
-    ):
-        dgl.seed(0)
-        frontiers.append(call(plain.parts, plain.new(seeds), 2))
-    assert len({str(f.edata[dgl.EID].tolist()) for f in frontiers}) == 1
-
-
-@BY_KIND
-def test_excluded_edges(plain, options):
-    left_out = torch.randperm(2300)[:1500]
-    whole, parts = both(
-        plain,
-        lambda g, new, new_edges: dgl.sampling.sample_neighbors(
-            g, new(range(190)), 4, exclude_edges=new_edges(left_out), **options
-        ),
-    )
-    assert_same_frontier(plain, whole, parts)
-    assert not torch.isin(plain.edges[("_N", "_E", "_N")][parts.edata[dgl.EID]], left_out).any()
-
-
-def test_seeds_of_one_part_or_none(plain):
-    book = plain.parts.get_partition_book()
-    for ids in (book.partid2nids(book.num_partitions() - 1)[:3].tolist(), []):
-        original = plain.nodes["_N"][torch.tensor(ids, dtype=torch.int64)]
-        whole, parts = both(
-            plain, lambda g, new, _, seeds=original: g.sample_neighbors(new(seeds), 2)
-        )
-        assert_same_frontier(plain, whole, parts)
-
-
-def test_typed_frontier(typed):
-    seeds = {"user": torch.randperm(60)[:20], "game": torch.randperm(25)[:9]}
-    fanout = {FOLLOWS: 2, "plays": -1, MAKES: 0}
-    for options in ({}, {"prob": "w"}, {"prob": {"plays": "w"}}, {"replace": True}):
-        whole, parts = both(
-            typed,
-            lambda g, new, _, options=options: g.sample_neighbors(
-                {t: new(ids, t) for t, ids in seeds.items()}, fanout, **options
-            ),
-        )
-        assert_same_frontier(typed, whole, parts)
-
-
 def test_homogeneous_seeds_on_a_typed_graph(typed):
     """The same edges under homogeneous IDs, with the ID of each edge's type."""
     book = typed.parts.get_partition_book()
@@ -180,13 +130,6 @@ def test_in_subgraph(plain, typed):
     assert small.num_nodes() == len(small.ndata[dgl.NID]) < 200
 
 
-def test_in_subgraph_uses_no_randomness(plain):
-    dgl.seed(0)
-    before = dgl.random.get_state()
-    dgl.in_subgraph(plain.parts, [0, 1])
-    assert dgl.random.get_state() == before
-
-
 # --------------------------------------------------------------------------------------- blocks
 @BY_KIND
 @pytest.mark.parametrize("exclude", [False, True])
@@ -198,58 +141,6 @@ def test_blocks(plain, options, exclude):
         return sampler.sample(g, new(seeds), new_edges(left_out) if exclude else None)
 
     assert_same_batch(plain, *both(plain, work))
-
-
-def test_typed_blocks(typed):
-    seeds = {"user": torch.randperm(60)[:20], "game": torch.randperm(25)[:9]}
-    for sampler in (
-        NeighborSampler([3, {FOLLOWS: 2, PLAYS: 0, MAKES: -1}]),
-        NeighborSampler([3, 3], prob="w"),
-        NeighborSampler([2, 2], replace=True),
-    ):
-        whole, parts = both(
-            typed,
-            lambda g, new, _, sampler=sampler: sampler.sample(
-                g, {t: new(ids, t) for t, ids in seeds.items()}
-            ),
-        )
-        assert_same_batch(typed, whole, parts)
-
-
-class ByHand(BlockSampler):
-    """A sampler as a reader writes it: a frontier per layer."""
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        super().__init__(2)
-        self.options = options
-
-    def sample_frontier(self, layer_id, g, seed_nodes):
-        if layer_id == 0:
-            return dgl.in_subgraph(g, seed_nodes)
-        frontier = dgl.sampling.sample_neighbors(g, seed_nodes, 6, **self.options)
-        keep = frontier.edata["w"] < 0.9
-        return dgl.edge_subgraph(frontier, keep, relabel_nodes=False, store_ids=False)
-
-
-@BY_KIND
-def test_a_sampler_of_your_own(plain, options):
-    seeds, left_out = torch.randperm(200)[:50], torch.randperm(2300)[:1000]
-    whole, parts = both(
-        plain,
-        lambda g, new, new_edges: ByHand(options).sample(g, new(seeds), new_edges(left_out)),
-    )
-    assert_same_batch(plain, whole, parts)
-
-
-def test_the_cut_does_not_matter(tmp_path):
-    """Two different cuts, one by METIS, agree with each other."""
-    seeds, batches = torch.randperm(200)[:50], []
-    for name, how in (("a", "metis"), ("b", None)):
-        c = cuts.cut(cuts.plain(), 3, tmp_path / name, how=how)
-        dgl.seed(3)
-        input_nodes, _, blocks = NeighborSampler([4, 4]).sample(c.parts, c.new(seeds))
-        batches.append((c.nodes["_N"][input_nodes], *blocks[0].edges()))
-    assert all(torch.equal(one, other) for one, other in zip(*batches, strict=True))
 
 
 @examples(40)
@@ -267,21 +158,22 @@ def test_any_graph_in_any_parts(tmp_path_factory, data):
     ends = {e: tuple(torch.tensor(x, dtype=torch.int64) for x in pair) for e, pair in ends.items()}
     g = dgl.heterograph(ends, sizes)
     g.edges["r"].data["w"] = torch.rand(9)
+    g.edges["r"].data["m"] = torch.rand(9) < 0.5
     k = data.draw(st.integers(1, 4), label="parts")
     owner = data.draw(st.lists(st.integers(0, k - 1), min_size=g.num_nodes()), label="owner")
     c = cuts.cut(
         g, k, tmp_path_factory.mktemp("any"), how=lambda g, k: torch.tensor(owner[: g.num_nodes()])
     )
     seeds = {ntype: torch.randperm(n)[: data.draw(st.integers(0, n))] for ntype, n in sizes.items()}
-    for options in ({}, {"prob": "w"}):
-        sampler = NeighborSampler([2, 2, -1], **options)
-        whole, parts = both(
-            c,
-            lambda g, new, _, sampler=sampler: sampler.sample(
-                g, {t: new(ids, t) for t, ids in seeds.items()}
-            ),
-        )
-        assert_same_batch(c, whole, parts)
+    left_out = {e: torch.randperm(g.num_edges(e))[: data.draw(st.integers(0, 9))] for e in ends}
+    for options, excluded in itertools.product(KINDS.values(), ({}, left_out)):
+        sampler = NeighborSampler([2, {"r": 0, "s": 3}, -1], **options)
+
+        def work(g, new, new_edges, sampler=sampler, excluded=excluded):
+            own = {e: new_edges(ids, e) for e, ids in excluded.items()}
+            return sampler.sample(g, {t: new(ids, t) for t, ids in seeds.items()}, own or None)
+
+        assert_same_batch(c, *both(c, work))
 
 
 # --------------------------------------------------------------------------------------- faults
@@ -316,6 +208,7 @@ def test_bad_weights_name_the_edge(small, bad):
 
 def test_weights_that_cannot_be_used(small, typed):
     g = small.parts
+    assert (g.edata["w"][g.sample_neighbors([0], 2, prob=g.edata["w"]).edata[dgl.EID]] > 0).all()
     with pytest.raises(NotFound, match=r"no edge feature 'u' .* the features are: 'm', 'w'"):
         g.sample_neighbors([0], 2, prob="u")
     with pytest.raises(InvalidInput, match="prob is the name of an edge feature"):
@@ -327,14 +220,6 @@ def test_weights_that_cannot_be_used(small, typed):
         g.sample_neighbors([0], 2, prob="wide")
     with pytest.raises(NotFound, match="no edge type has a feature 'u'"):
         typed.parts.sample_neighbors({"user": [0]}, 2, prob="u")
-
-
-def test_weights_of_other_forms(small):
-    g = small.parts
-    for weights in (g.edata["w"][:].half()[:, None], (g.edata["w"][:] > 0).to(torch.uint8)):
-        g.edata["v"] = weights
-        frontier = g.sample_neighbors([0, 1], -1, prob=g.edata["v"])
-        assert (g.edata["w"][frontier.edata[dgl.EID]] > 0).all()
 
 
 def test_out_edges_are_refused(plain):

@@ -19,13 +19,13 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.distributed import client, memory, sockets, wire
+from gnnlab.distributed import client, connections, memory, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client
+from gnnlab.distributed.connections import ServerLost
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
-from gnnlab.distributed.remote import Remote
-from gnnlab.distributed.sockets import ServerLost
+from gnnlab.distributed.server_transport import RemoteTransport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.launch.certificates import Authority, Keys
 from gnnlab.partition import PartitionPolicy
@@ -50,7 +50,7 @@ def config(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(config: Path) -> Iterator[tuple[JobSettings, Remote]]:
+def running(config: Path) -> Iterator[tuple[JobSettings, RemoteTransport]]:
     """Two machines with two servers each, and a trainer on machine 0."""
     job = make_job(config, machines=2, servers=2, tls=True)
     with serving(job), connected(job) as trainer:
@@ -62,12 +62,6 @@ def rows(*numbers: int) -> torch.Tensor:
 
 
 # ------------------------------------------------------------------------------- asking
-def test_all_machines_at_once(running: tuple[JobSettings, Remote]) -> None:
-    _, trainer = running
-    near, far = trainer.exchange([(0, m.Pull(X, rows(3, 1))), (1, m.Pull(X, rows(0, 19, 0)))])
-    assert near.tolist() == [3, 1] and far.tolist() == [20, 39, 20]
-    (picked,) = trainer.exchange([(1, m.Sample({"_N": rows(0)}, (-1,), 1))])
-    assert [t.tolist() for t in picked[0]] == [[0, 1], [20], [19]]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +74,7 @@ def test_all_machines_at_once(running: tuple[JobSettings, Remote]) -> None:
     ],
 )
 def test_refusals_are_raised_where_they_were_caused(
-    running: tuple[JobSettings, Remote], message: Any, error: type[Exception], text: str
+    running: tuple[JobSettings, RemoteTransport], message: Any, error: type[Exception], text: str
 ) -> None:
     _, trainer = running
     trainer.exchange([(1, m.Push(X, rows(1), rows(21)))])  # x is in shared memory from here on
@@ -90,7 +84,7 @@ def test_refusals_are_raised_where_they_were_caused(
     assert trainer.exchange([(1, m.Pull(X, rows(0, 1)))])[0].tolist() == [20, 21]
 
 
-def test_writes_go_to_the_owner(running: tuple[JobSettings, Remote]) -> None:
+def test_writes_go_to_the_owner(running: tuple[JobSettings, RemoteTransport]) -> None:
     """Of the 20 rows of a part, each of two servers owns ten."""
     _, trainer = running
     trainer.exchange([(1, m.Push(X, rows(9, 10), rows(29, 30)))])
@@ -99,17 +93,6 @@ def test_writes_go_to_the_owner(running: tuple[JobSettings, Remote]) -> None:
             trainer.request([(server, m.Push(X, rows(row), rows(0)))])
     with pytest.raises(InvalidInput, match="Create goes to the first server of a machine"):
         trainer.request([(3, m.Create("node~_N~z", (), "float32"))])
-
-
-def test_features_of_the_partition_can_be_written_to(running: tuple[JobSettings, Remote]) -> None:
-    job, trainer = running
-    with connected(job, machine=1, rank=0) as other:
-        before = other.exchange([(0, m.Pull(X, rows(5)))])[0]
-        trainer.exchange([(0, m.Push(X, rows(5, 15), rows(-5, -15)))])
-        assert trainer.readable(0, X)[[5, 15]].tolist() == [-5, -15]
-        assert other.exchange([(0, m.Pull(X, rows(5, 15)))])[0].tolist() == [-5, -15]
-        other.exchange([(0, m.Push(X, rows(5, 15), rows(5, 15)))])
-        assert trainer.readable(0, X)[[5, 15]].tolist() == [5, 15] == [before.item(), 15]
 
 
 def test_large_reads_and_writes_go_in_pieces(config: Path, monkeypatch: Any) -> None:
@@ -125,7 +108,7 @@ def test_large_reads_and_writes_go_in_pieces(config: Path, monkeypatch: Any) -> 
         assert asking.pull(policy, X, rows(0, 39)).tolist() == [799, 760]
 
 
-def test_a_tensor_comes_and_goes(running: tuple[JobSettings, Remote]) -> None:
+def test_a_tensor_comes_and_goes(running: tuple[JobSettings, RemoteTransport]) -> None:
     _, trainer = running
     name = "node~_N~h"
     trainer.create(m.Create(name, (2,), "float32"), lambda part: torch.full((20, 2), 7.0))
@@ -139,7 +122,7 @@ def test_a_tensor_comes_and_goes(running: tuple[JobSettings, Remote]) -> None:
 
 
 def test_a_tensor_that_is_made_again_is_needed_by_all_again(
-    running: tuple[JobSettings, Remote],
+    running: tuple[JobSettings, RemoteTransport],
 ) -> None:
     _, trainer = running
     name = "node~_N~again"
@@ -152,7 +135,7 @@ def test_a_tensor_that_is_made_again_is_needed_by_all_again(
     assert trainer.readable(0, name) is None
 
 
-def test_first_values_that_fail_leave_nothing(running: tuple[JobSettings, Remote]) -> None:
+def test_first_values_that_fail_leave_nothing(running: tuple[JobSettings, RemoteTransport]) -> None:
     _, trainer = running
 
     def fail(part: int) -> torch.Tensor:
@@ -161,18 +144,6 @@ def test_first_values_that_fail_leave_nothing(running: tuple[JobSettings, Remote
     with pytest.raises(RuntimeError, match="no values"):
         trainer.create(m.Create("node~_N~h", (2,), "float32"), fail)
     assert trainer.readable(0, "node~_N~h") is None
-
-
-def test_statistics(running: tuple[JobSettings, Remote]) -> None:
-    _, trainer = running
-    before, sent = trainer.statistics()[2:], trainer.traffic.total("features").bytes_out
-    trainer.exchange([(1, m.Pull(X, rows(*range(20)))) for _ in range(4)])
-    sent = trainer.traffic.total("features").bytes_out - sent
-    after = trainer.statistics()[2:]
-    pulls = [a["Pull"].number - b["Pull"].number for a, b in zip(after, before, strict=True)]
-    assert pulls == [2, 2]  # in turn
-    came = [a["Pull"].bytes_in - b["Pull"].bytes_in for a, b in zip(after, before, strict=True)]
-    assert 4 * 160 < sum(came) == sent < 4 * 220
 
 
 # -------------------------------------------------------------------------- who may come
@@ -192,7 +163,7 @@ def test_a_peer_without_the_key_is_refused(config: Path, capfd: Any) -> None:
             None,
         ):
             with pytest.raises(ServerLost, match="it refused this process, whose keys"):
-                Remote(replace(job, keys=keys))
+                RemoteTransport(replace(job, keys=keys))
         with connected(job) as trainer:
             assert len(trainer.statistics()) == 2
     assert "refused a peer at 127.0.0.1: it lacks this job's key" in capfd.readouterr().err
@@ -202,11 +173,11 @@ def test_a_server_without_the_key_is_refused(config: Path) -> None:
     """It has none, or that of another machine; nothing is sent to it but a greeting."""
     job = make_job(config, machines=2, tls=True)
     with serving(replace(job, keys=None)), pytest.raises(ServerLost, match="whose keys are not"):
-        Remote(job)
+        RemoteTransport(job)
     with serving(job):
         swapped = replace(job, addresses=job.addresses[::-1])
         with pytest.raises(ServerLost, match="whose keys are not"):
-            Remote(swapped)
+            RemoteTransport(swapped)
 
 
 def test_another_job_or_graph_is_refused(config: Path, tmp_path: Path) -> None:
@@ -216,13 +187,13 @@ def test_another_job_or_graph_is_refused(config: Path, tmp_path: Path) -> None:
             closing(Memory(JOB, 0)),
             pytest.raises(GNNLabError, match=f"in job {job.id} as server 0; expected 'ring' in"),
         ):
-            Remote(replace(job, id=JOB))
+            RemoteTransport(replace(job, id=JOB))
         moved = tmp_path / "moved.json"
         moved.write_text(config.read_text() + "\n")
         for name in ("part0", "part1"):
             shutil.copytree(config.parent / name, tmp_path / name)
         with pytest.raises(GNNLabError, match="copy the partition to all machines again"):
-            Remote(replace(job, part_config=str(moved)))
+            RemoteTransport(replace(job, part_config=str(moved)))
 
 
 def test_a_job_of_another_size_is_refused(config: Path) -> None:
@@ -280,12 +251,6 @@ def at_once(job: JobSettings, work: Any, machines: Any = (0, 0, 0)) -> list[Any]
         return [future.result(60) for future in futures]
 
 
-def test_a_meeting_gathers_words(config: Path) -> None:
-    job = make_job(config, ranks=3)
-    found = at_once(job, lambda trainer, rank: trainer.meet("here", f"I am {rank}"))
-    assert found == [("I am 0", "I am 1", "I am 2")] * 3
-
-
 def test_trainers_that_wait_at_different_places_learn_it_at_once(config: Path) -> None:
     """As those that create tensors in the order of a set, which differs between processes."""
     start = time.monotonic()
@@ -316,7 +281,7 @@ def test_a_feature_is_replaced_by_trainers_that_come_at_different_times(config: 
     """The first trainer has let go of the old rows, and waits, before the second one does."""
     has_let_go = threading.Event()
 
-    def replace_x(trainer: Remote, rank: int) -> list[int]:
+    def replace_x(trainer: RemoteTransport, rank: int) -> list[int]:
         asking = Client(trainer.part().book, trainer, ("ring", str(config)))
         policy = PartitionPolicy("node~_N", asking.book)
         assert rank == 0 or has_let_go.wait(60)
@@ -339,7 +304,7 @@ def test_a_machine_without_rows_of_a_rare_type_takes_part(tmp_path: Path) -> Non
     dgl.distributed.partition_graph(g, "g", 2, str(tmp_path), part_method=lambda g, k: parts)
     job = make_job(tmp_path / "g.json", ranks=2)
 
-    def learn(trainer: Remote, rank: int) -> Any:
+    def learn(trainer: RemoteTransport, rank: int) -> Any:
         asking = Client(trainer.part().book, trainer, ("g", job.part_config))
         policy = PartitionPolicy("node~b", asking.book)
         weight, total = (asking.create(policy, n, (2,), torch.float32) for n in "ws")
@@ -357,12 +322,12 @@ def test_a_machine_without_rows_of_a_rare_type_takes_part(tmp_path: Path) -> Non
 def test_no_server_at_all(config: Path) -> None:
     job = replace(make_job(config, machines=2), timeout=1.0)
     with pytest.raises(GNNLabError, match="the first server of this machine did not start"):
-        Remote(job)
+        RemoteTransport(job)
     with (
         closing(Memory(job.id, 0)),
         pytest.raises(GNNLabError, match="no connection within 1 s"),
     ):
-        Remote(job)
+        RemoteTransport(job)
 
 
 # ------------------------------------------------------------------------ broken connections
@@ -462,7 +427,7 @@ def test_a_slow_reconnection_is_no_loss(relayed: tuple[JobSettings, Relay]) -> N
         (before,) = trainer.exchange([(1, m.Pull(X, rows(0)))])
         relay.is_quick.clear()
         relay.drop()
-        threading.Timer(2 * sockets._GRACE, relay.is_quick.set).start()
+        threading.Timer(2 * connections._GRACE, relay.is_quick.set).start()
         assert torch.equal(trainer.exchange([(1, m.Pull(X, rows(0)))])[0], before)
 
 
@@ -487,8 +452,8 @@ def test_a_server_that_says_nothing_is_lost(
     relayed: tuple[JobSettings, Relay], monkeypatch: Any
 ) -> None:
     """As a stopped process; the host still acknowledges what arrives."""
-    monkeypatch.setattr(sockets, "_SILENT", 0.5)
-    monkeypatch.setattr(sockets, "_HELD", 1.0)
+    monkeypatch.setattr(connections, "_SILENT", 0.5)
+    monkeypatch.setattr(connections, "_HELD", 1.0)
     job, relay = relayed
     with connected(job) as trainer:
         relay.is_silent = True
@@ -501,7 +466,7 @@ def test_a_server_that_says_nothing_is_lost(
 
 
 def test_a_slow_server_is_not_lost(config: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(sockets, "_SILENT", 0.1)
+    monkeypatch.setattr(connections, "_SILENT", 0.1)
     job = make_job(config, tls=True)
     with serving(job) as (_, server), connected(job) as trainer:
         answer = server.store.answer
@@ -527,14 +492,6 @@ def test_memory_goes_with_the_last_who_uses_it() -> None:
     assert reader.tensors["a~b~c"].tolist() == [1, 1, 1]
     reader.close()
     assert not list(Path("/dev/shm").glob(f"gnnlab-{JOB}-3-*"))
-
-
-def test_memory_that_is_not_there() -> None:
-    with closing(Memory(JOB, 4)) as writer:
-        with pytest.raises(GNNLabError, match="needs 4,000,000,000,000,000 bytes"):
-            writer.create("a~b~c", (10**15,), torch.float32)
-        assert not writer.entries
-    assert not list(Path("/dev/shm").glob(f"gnnlab-{JOB}-4-*"))
 
 
 def test_memory_of_a_killed_job_is_replaced() -> None:
@@ -655,7 +612,7 @@ def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch:
 def test_a_closed_transport(config: Path) -> None:
     job = make_job(config)
     with serving(job):
-        trainer = Remote(job)
+        trainer = RemoteTransport(job)
         trainer.close()
         trainer.close()
         with pytest.raises(GNNLabError, match="has left the job"):

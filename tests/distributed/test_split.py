@@ -85,18 +85,6 @@ def test_local_shares_hold_each_node_once_and_none_from_elsewhere(
         assert len(first) - len(second) in (0, 1)
 
 
-def test_alone_a_trainer_has_everything() -> None:
-    mask = torch.tensor([1, 0, 1, 1, 0, 1], dtype=torch.bool)
-    assert node_split(mask, book_of(2, 4)).tolist() == [0, 2, 3, 5]
-    assert edge_split(np.arange(12), book_of(2, 4), force_even=False).tolist() == list(range(12))
-
-
-def test_fewer_nodes_than_trainers() -> None:
-    shares = shares_of(node_split, [2, 3, 9], book_of(6, 6), num_trainers=7)
-    assert torch.cat(shares).tolist() == [2, 3, 9, 2, 3, 9, 2]
-    assert not torch.cat(shares_of(edge_split, [], book_of(6, 6), num_trainers=7)).numel()
-
-
 @pytest.mark.parametrize(
     "form",
     [
@@ -153,31 +141,29 @@ def test_one_type_of_several_and_homogeneous_ids() -> None:
     assert (zero["likes"].tolist(), one["likes"].tolist()) == ([0, 1, 2, 3, 4], [5])
 
 
-def test_trainers_prefer_the_nodes_that_were_meant_for_them() -> None:
-    """Two machines with two trainers each; trainer 1 has few nodes, trainer 0 has many."""
-    book = book_of(6, 6)
-    trainers = torch.tensor([0, 1, 0, 0, 0, 0, 3, 2, 3, 2, 3, 2])
-    shares = shares_of(node_split, range(12), book, node_trainer_ids=trainers, num_trainers=4)
-    assert [s.tolist() for s in shares] == [[0, 2, 3], [1, 4, 5], [7, 9, 11], [6, 8, 10]]
+@pytest.mark.parametrize(
+    ("sizes", "nodes", "trainers", "is_even", "expected"),
+    [
+        # two machines with two trainers each; trainer 1 has few nodes, trainer 0 has many
+        ((6, 6), 12, [0, 1, 0, 0, 0, 0, 3, 2, 3, 2, 3, 2], True,
+         [[0, 2, 3], [1, 4, 5], [7, 9, 11], [6, 8, 10]]),
+        ((6, 6), 12, [0, 1, 0, 0, 0, 0, 3, 2, 3, 2, 3, 2], False,
+         [[0, 2, 3, 4, 5], [1], [7, 9, 11], [6, 8, 10]]),
+        # the second machine has no nodes to train with
+        ((4, 4), 4, [0, 1, 0, 1, 2, 3, 2, 3], False, [[0, 2], [1, 3], [], []]),
+        # fewer trainers than the partition was made for
+        ((2, 4), 6, [0, 1, 2, 3, 2, 3], False, [[0, 1], [2, 3, 4, 5]]),
+    ],
+)  # fmt: skip
+def test_trainers_prefer_the_nodes_that_were_meant_for_them(
+    sizes: Any, nodes: int, trainers: list[int], is_even: bool, expected: list[list[int]]
+) -> None:
     shares = shares_of(
-        node_split, range(12), book, node_trainer_ids=trainers, num_trainers=4, force_even=False
+        *(node_split, range(nodes), book_of(*sizes)),
+        **{"node_trainer_ids": torch.tensor(trainers), "num_trainers": len(expected)},
+        force_even=is_even,
     )
-    assert [s.tolist() for s in shares] == [[0, 2, 3, 4, 5], [1], [7, 9, 11], [6, 8, 10]]
-
-
-def test_nodes_of_some_trainers_alone() -> None:
-    """Trainers 0 and 1 of the first machine have nodes to train with, those of the second none."""
-    trainers = torch.tensor([0, 1, 0, 1, 2, 3, 2, 3])
-    shares = shares_of(node_split, range(4), book_of(4, 4), node_trainer_ids=trainers,
-                       num_trainers=4, force_even=False)  # fmt: skip
-    assert [s.tolist() for s in shares] == [[0, 2], [1, 3], [], []]
-
-
-def test_fewer_trainers_than_the_partition_was_made_for() -> None:
-    trainers = torch.tensor([0, 1, 2, 3, 2, 3])
-    shares = shares_of(node_split, range(6), book_of(2, 4), node_trainer_ids=trainers,
-                       num_trainers=2, force_even=False)  # fmt: skip
-    assert [s.tolist() for s in shares] == [[0, 1], [2, 3, 4, 5]]
+    assert [share.tolist() for share in shares] == expected
 
 
 @pytest.mark.parametrize(
@@ -200,8 +186,5 @@ def test_bad_input_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         node_split(nodes, book_of(2, 4), **kwargs)
-
-
-def test_a_plain_mask_needs_the_book() -> None:
-    with pytest.raises(InvalidInput, match="which part owns which node must be known"):
+    with pytest.raises(InvalidInput, match="partition_book="):
         node_split(torch.ones(6, dtype=torch.bool))

@@ -41,20 +41,6 @@ def ids(*values: int) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.int64)
 
 
-def test_what_there_is(store):
-    assert store.answer(m.Describe()) == {
-        X: m.Description((2,), "float32", True),
-        W: m.Description((), "float32", True),
-    }
-
-
-def test_rows(store):
-    assert store.answer(m.Pull(X, ids(2, 0))).tolist() == [[4.0, 5.0], [0.0, 1.0]]
-    store.answer(m.Push(X, ids(0, 0), torch.tensor([[7.0, 7.0], [8.0, 9.0]])))
-    assert store.answer(m.Pull(X, ids(0).int())).tolist() == [[8.0, 9.0]]
-    assert store.answer(m.CountNonzero(W)) == 2
-
-
 def test_structure(store):
     sources, destinations = store.answer(m.FindEdges(0, ids(0, 1, 2)))
     assert (sources.tolist(), destinations.tolist()) == ([0, 3, 2], [2, 2, 4])
@@ -74,17 +60,6 @@ def test_samples_are_in_the_ids_of_the_whole_graph(store):
     assert (ptr.tolist(), edges.tolist()) == ([0, 1], [1])
     ((ptr, edges, sources),) = store.answer(m.Sample({}, (2,), 5))
     assert (ptr.tolist(), len(edges), len(sources)) == ([0], 0, 0)
-
-
-def test_tensors_come_and_go(store):
-    name = "node~_N~h"
-    assert store.answer(m.Create(name, (4,), "int64"))
-    assert not store.answer(m.Create(name, (4,), "int64"))
-    assert store.answer(m.Pull(name, ids(1))).tolist() == [[0, 0, 0, 0]]
-    assert store.answer(m.Delete(name)) and not store.answer(m.Delete(name))
-    values = torch.ones(3, dtype=torch.bool)
-    assert store.answer(m.Create(name, (), "bool", False, values))
-    assert store.answer(m.Describe())[name] == m.Description((), "bool", False)
 
 
 def test_gradients_wait_for_all_ranks(store):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from gnnlab.distributed import sockets, stream
+from gnnlab.distributed import connections, stream
 from gnnlab.distributed.stream import Stream
 from gnnlab.launch.certificates import Authority, server_name
 
@@ -78,7 +78,7 @@ def test_both_ends_notice_a_host_that_is_cut_off(pair: tuple[Stream, Stream]) ->
         assert end.link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         assert of["NODELAY"] and of["USER_TIMEOUT"] == 4000
         assert of["KEEPIDLE"] + of["KEEPINTVL"] * of["KEEPCNT"] <= 4
-    assert of["USER_TIMEOUT"] / 1000 + sockets._GRACE < 5
+    assert of["USER_TIMEOUT"] / 1000 + connections._GRACE < 5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other options")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 
 import numpy as np
@@ -93,27 +92,6 @@ def test_every_form_of_value(g):
     assert not y[0].requires_grad
 
 
-def test_wide_narrow_and_many_rows(tmp_path, torch_threads):
-    g = dgl.rand_graph(30000, 10)
-    g.ndata["x"] = torch.arange(30000 * 5, dtype=torch.float32).reshape(-1, 5)
-    c = cuts.cut(g, 2, tmp_path)
-    ids = torch.randperm(30000)
-    for threads in (1, 3):
-        torch_threads(threads)
-        assert torch.equal(c.parts.ndata["x"][ids], g.ndata["x"][c.nodes["_N"][ids]])
-
-
-def test_properties(g):
-    x = g.ndata["x"]
-    assert (x.shape, x.dtype, len(x), x.ndim) == (torch.Size([200, 3]), torch.float32, 200, 2)
-    assert x.name == "node~_N~x" and x.part_policy == g.get_node_partition_policy("_N")
-    assert x.count_nonzero() == 599
-    parts = g.get_partition_book().num_partitions()
-    assert repr(x) == (
-        f"DistTensor(name='node~_N~x', shape=(200, 3), dtype=torch.float32, parts={parts})"
-    )
-
-
 def test_masks_join(g):
     one, two = (DistTensor((200,), torch.bool) for _ in range(2))
     one[[1, 2]] = True
@@ -140,16 +118,6 @@ def test_features_are_listed_while_a_thread_makes_one(g):
 
 
 # ------------------------------------------------------------------------------ making tensors
-def test_dtypes(g):
-    for dtype in set(DTYPES.values()) - {torch.float8_e8m0fnu}:  # which has no zero
-        t = DistTensor((200, 2), dtype)
-        t[[150, 3]] = torch.tensor([[0, 1], [1, 0]]).to(dtype)
-        t[7] = 1
-        assert t[[3, 4, 150]].tolist() == [[1, 0], [0, 0], [0, 1]] and t[0].dtype == dtype
-        assert t.count_nonzero() == 4
-    for dtype in (torch.quint8, torch.uint4, "float32"):
-        with pytest.raises(InvalidInput):
-            DistTensor((200,), dtype)
 
 
 def test_scalars_that_a_dtype_can_hold(g):
@@ -325,14 +293,6 @@ def test_features_that_do_not_fit(g):
         g.ndata["y"] = g.edata["w"]
 
 
-def test_typed_features(typed):
-    assert set(typed.ndata["x"]) == {"user", "game"}
-    assert typed.nodes["user"].data["x"].shape == (60,)
-    assert list(typed.edges[cuts.PLAYS].data) == ["w"]
-    typed.nodes["dev"].data["x"] = torch.arange(7)
-    assert set(typed.ndata["x"]) == {"user", "game", "dev"}
-
-
 # --------------------------------------------------------------------------------------- faults
 def test_rows_that_do_not_exist(g):
     x = g.ndata["x"]
@@ -406,8 +366,3 @@ def test_files_do_not_change(tmp_path):
     again = DistGraph("g", tmp_path / "g.json")
     assert torch.equal(again.ndata["x"][:], c.whole.ndata["x"][c.nodes["_N"]])
     assert (c.parts.ndata["x"][:] == -1).all()
-
-
-def test_pickle(g):
-    again = pickle.loads(pickle.dumps(g.ndata["x"]))
-    assert again.name == "node~_N~x" and torch.equal(again[:], g.ndata["x"][:])

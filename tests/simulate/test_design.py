@@ -57,7 +57,7 @@ def test_replicated_structure_sends_features_alone(graph: Any, samplers: int) ->
     assert found.traffic.total("structure") == Count()
     for kind in ("features", "control"):
         assert found.traffic.total(kind) == ordinary.traffic.total(kind)
-    rounds = [sum(type(op).__name__ == "Request" for t in run.lanes for op in t.ops)
+    rounds = [sum(type(op).__name__ == "RoundTrip" for t in run.lanes for op in t.ops)
               for run in (ordinary, found)]  # fmt: skip
     assert rounds[0] > rounds[1] > 0
 
@@ -127,8 +127,3 @@ def test_a_macro_batch_fetches_each_row_once(count: int) -> None:
 def test_macro_batches_are_of_one_loader() -> None:
     with pytest.raises(InvalidInput, match="macro_batches needs samplers_per_trainer=0"):
         simulate(plain(), 2, part_method=halves, macro_batches=2, samplers_per_trainer=1)
-
-
-def test_widths_are_numbers() -> None:
-    with pytest.raises(InvalidInput, match="first_layer must be an integer from 0; found -1"):
-        simulate(plain(), 2, part_method=halves, first_layer=-1)

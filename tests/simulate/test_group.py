@@ -124,19 +124,6 @@ def test_what_cannot_be(call: Any, message: str) -> None:
         ring().run(call)
 
 
-def test_a_group_that_was_left_can_be_joined_again() -> None:
-    def twice() -> list[bool]:
-        found = []
-        for _ in range(2):
-            dist.init_process_group("gloo")
-            found.append(dist.is_initialized())
-            dist.destroy_process_group()
-            found.append(dist.is_initialized())
-        return found
-
-    assert ring().run(twice).returned == [[True, False] * 2] * 3
-
-
 def test_gradients_that_are_missing_are_told() -> None:
     def train() -> None:
         dist.init_process_group("gloo")

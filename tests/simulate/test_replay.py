@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.simulate import Network
 from gnnlab.simulate.flow import fair_rates
-from gnnlab.simulate.optrace import Collective, LoaderPass, Request, Signal, Track, Wait, Work
+from gnnlab.simulate.optrace import Collective, LoaderPass, RoundTrip, Signal, Track, Wait, Work
 from gnnlab.simulate.replay import Machines, replay
 
 # A link carries 1000 bytes per second; a packet takes 0.1 s.
 SLOW = Network(bandwidth=8000, latency=0.1, per_request=0, per_byte=0, overhead=0)
 
 
-def ask(machine: int, back: int, out: int = 0, serve: float = 0.0, **more: Any) -> Request:
-    return Request("fetch", {machine: out}, {machine: back}, {machine: serve}, requests=1, **more)
+def ask(machine: int, back: int, out: int = 0, serve: float = 0.0, **more: Any) -> RoundTrip:
+    return RoundTrip("fetch", {machine: out}, {machine: back}, {machine: serve}, requests=1, **more)
 
 
 def trainers(*entries: list[Any]) -> list[Track]:
@@ -40,20 +40,6 @@ def test_a_question_alone() -> None:
     assert seconds(trainers([ask(1, 2000, serve=0.5, here=4.0)])) == pytest.approx(4.0)
 
 
-def test_work_beside_a_request_takes_a_processor() -> None:
-    """Hidden by 3 s of a link, but not from others that compute on the same processor."""
-    tracks = trainers([ask(1, 3000, serve=0.5, here=1.5)], [Work("compute", 2.0)])
-    assert seconds(tracks) == pytest.approx(3.7)
-    both = [Track(0, 0, "trainer", tracks[0].ops), Track(1, 0, "trainer", [Work("compute", 6.0)])]
-    assert seconds(both, cores=1) == pytest.approx(7.5)
-
-
-def test_servers_answer_at_once_also_on_shared_processors() -> None:
-    asked = Request("fetch", {1: 0, 2: 0}, {1: 0, 2: 0}, {1: 1.0, 2: 1.0}, requests=2)
-    assert seconds(trainers([asked]), count=3, shared=2) == pytest.approx(1.2)
-    assert seconds(trainers([asked]), count=3, shared=1) == pytest.approx(2.2)
-
-
 @given(st.integers(2, 4), st.randoms(use_true_random=False))
 def test_no_work_is_lost_on_shared_processors(count: int, chance: Any) -> None:
     """One processor needs all work; more than enough are as good as each machine's own."""
@@ -66,7 +52,7 @@ def test_no_work_is_lost_on_shared_processors(count: int, chance: Any) -> None:
             here, serve = chance.uniform(0.1, 1), {m: chance.uniform(0.1, 1) for m in others}
             back = {m: chance.choice([0, 500]) for m in others}
             out = dict.fromkeys(others, 10)
-            track.ops += [Request("fetch", out, back, serve, here), Work("compute", here)]
+            track.ops += [RoundTrip("fetch", out, back, serve, here), Work("compute", here)]
             work += 2 * here + sum(serve.values())
     assert seconds(tracks, shared=1) >= work - 1e-6
     assert seconds(tracks, shared=100) == pytest.approx(seconds(tracks))
@@ -91,23 +77,11 @@ def test_requests_and_bytes_cost_processors() -> None:
     assert seconds(work, network, cores=1) == pytest.approx(2.0)
 
 
-def test_overhead_takes_its_share_of_the_link() -> None:
-    assert seconds(trainers([ask(1, 1000)]), Network(8000, 0, 0, 0, overhead=0.5)) == pytest.approx(
-        2.0
-    )
-
-
 def test_a_link_is_shared_and_directions_are_not() -> None:
     """Machines 0 and 1 both read from 2: its link out carries 2000 bytes. Reading from each other
     they use one direction of each link."""
     assert seconds(trainers([ask(2, 1000)], [ask(2, 1000)])) == pytest.approx(0.2 + 2)
     assert seconds(trainers([ask(1, 1000)], [ask(0, 1000)])) == pytest.approx(0.2 + 1)
-
-
-def test_who_is_done_leaves_the_link_to_the_other() -> None:
-    timing = replay(trainers([ask(2, 1000)], [ask(2, 3000)]), SLOW, Machines(3, 9))
-    ends = {event.rank: event.start + event.seconds for event in timing.events}
-    assert ends == pytest.approx({0: 0.2 + 2, 1: 0.2 + 4})
 
 
 def test_a_packet_waits_where_its_link_is_in_use() -> None:
@@ -125,16 +99,6 @@ def test_a_packet_waits_where_its_link_is_in_use() -> None:
     assert fetch.seconds == pytest.approx(0.1 + (0.1 + 2 * 0.4) + 0.3)
 
 
-def test_processors_are_shared() -> None:
-    work = [Work("compute", 1.0)]
-    assert seconds(trainers(work, work)) == 1.0
-    assert seconds(trainers(work, work), shared=1) == pytest.approx(2.0)
-    pair = [Track(0, 0, "trainer", work), Track(1, 0, "trainer", work)]
-    assert seconds(pair, cores=1) == pytest.approx(2.0)
-    # The store of machine 1 answers while its trainer computes.
-    assert seconds(trainers([ask(1, 0, serve=1.0)], work), cores=1) == pytest.approx(2.0)
-
-
 def test_all_reduce_is_a_ring_of_ranks() -> None:
     """Four ranks, 600 bytes: each link carries 2·3/4·600 bytes, and there are 6 rounds."""
     entries = [[Work("compute", float(rank)), Collective("allreduce", 0, 600)] for rank in range(4)]
@@ -146,18 +110,6 @@ def test_all_reduce_is_a_ring_of_ranks() -> None:
     # Two ranks on each of two machines: half of a value's steps leave a machine.
     pairs = [Track(track.rank, track.rank // 2, "trainer", track.ops) for track in one_machine]
     assert replay(pairs, SLOW, Machines(2, 9)).seconds == pytest.approx(3 + 0.9 + 3 * 0.1)
-
-
-def test_an_all_reduce_waits_at_a_link_only_while_it_is_in_use() -> None:
-    """Machine 1 sends to 0 during the first of two rounds, not during the second."""
-    network = Network(8000, latency=0.1, per_request=0, per_byte=0, overhead=0, queue=0.4)
-    loader = Track(0, 0, "sampler-0", [ask(1, 1500)])
-    ranks = trainers(*([Work("compute", 1.0), Collective("allreduce", 0, 600)] for _ in range(2)))
-    # At 1.0, one of two links is in use. From 1.3 on, the round gets a third of it, as it sends in
-    # both directions; the transfer ends at 1.9, and the round at 2.0.
-    first, second = (0.1 + 0.4 / 2) + 0.7, 0.1 + 0.3
-    timing = replay([*ranks, loader], network, Machines(2, 9))
-    assert timing.seconds == pytest.approx(1.0 + first + second)
 
 
 def test_a_round_of_an_all_reduce_costs_each_rank_work() -> None:

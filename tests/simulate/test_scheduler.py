@@ -139,20 +139,3 @@ def test_each_rank_has_its_own_generators_and_environment() -> None:
         os.environ.update(before[0])
         torch.set_rng_state(before[1])
         dgl.random.set_state(before[2])
-
-
-def test_changes_of_the_environment_stay_in_their_rank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GNNLAB_TEST_SHARED", "outside")
-    before = dict(os.environ)
-
-    def body(rank: int) -> Any:
-        me = current_rank()
-        assert me is not None
-        os.environ["GNNLAB_TEST_OWN"] = str(rank)
-        if rank == 1:
-            del os.environ["GNNLAB_TEST_SHARED"]
-        me.rendezvous("a place")
-        return os.environ["GNNLAB_TEST_OWN"], os.environ.get("GNNLAB_TEST_SHARED")
-
-    assert scheduler(3).run(body) == [("0", "outside"), ("1", None), ("2", "outside")]
-    assert dict(os.environ) == before

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import itertools
 import os
 import re
 import sys
@@ -17,14 +16,12 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab import trace
-from gnnlab.dataloading.epochs import Loader
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
 from gnnlab.distributed.context import current
 from gnnlab.errors import InvalidInput
 from gnnlab.simulate import Network, SimulationError, simulate
 from tests.distributed.cut import plain
-from tests.helpers import ROOT, run_script, save_as_windows
+from tests.helpers import ROOT, run_script
 from tests.simulate.test_design import halves
 
 
@@ -69,31 +66,7 @@ def test_a_run_is_the_same_every_time() -> None:
     assert one.traffic.to_list() == other.traffic.to_list()
     kinds = [[type(op).__name__ for op in track.ops] for track in one.lanes]
     assert [track.name for track in one.lanes] == ["trainer", "sampler-0"] * 4
-    assert all("Request" in names for names in kinds[1::2])
-
-
-def loader_members() -> dict[type, dict[str, Any]]:
-    """The members of the base class of loaders and of all classes derived from it."""
-    kinds = [Loader]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    return {kind: dict(vars(kind)) for kind in kinds}
-
-
-@pytest.mark.parametrize("samplers", [0, 1])
-def test_loaders_are_left_as_they_are(samplers: int) -> None:
-    before = loader_members()
-    assert {dgl.dataloading.DataLoader, DistNodeDataLoader} <= before.keys()
-
-    def run() -> Any:
-        assert loader_members() == before
-        sums = epoch()
-        assert loader_members() == before
-        return sums
-
-    simulation = simulate(plain(), 2, part_method=halves, samplers_per_trainer=samplers)
-    assert all(simulation.run(run).returned)
-    assert loader_members() == before
+    assert all("RoundTrip" in names for names in kinds[1::2])
 
 
 def test_writes_stay_in_their_run() -> None:
@@ -111,21 +84,6 @@ def test_writes_stay_in_their_run() -> None:
     total = torch.arange(600.0).sum().item()
     for _ in range(2):
         assert simulation.run(write).returned == [(total, 0.0)] * 2
-
-
-def test_events_are_in_time_and_can_be_written(tmp_path: Path) -> None:
-    result = simulate(plain(), 2, 2, part_method=halves).run(epoch)
-    assert {event.rank for event in result.events} == {0, 1, 2, 3}
-    assert {event.machine for event in result.events} == {0, 1}
-    assert all(event.kind in trace.KINDS for event in result.events)
-    starts = [event.start for event in result.events]
-    assert starts == sorted(starts) and starts[0] >= 0
-    for rank in range(4):
-        own = [e for e in result.events if e.rank == rank and "lane" not in e.info]
-        for one, following in itertools.pairwise(own):
-            assert one.start + one.seconds <= following.start + 1e-9
-    trace.write_chrome(result.events, tmp_path / "trace.json")
-    assert (tmp_path / "trace.json").stat().st_size > 1000
 
 
 def test_features_that_are_not_there_are_counted() -> None:
@@ -146,28 +104,6 @@ def test_another_network_needs_no_new_run() -> None:
     assert slow.traffic is result.traffic
     lower = result.traffic.matrix("features").sum(1).max() / 1e3 * 8
     assert slow.seconds > float(lower)  # what a machine takes in goes over its link
-
-
-def test_other_processors_need_no_new_run() -> None:
-    result = simulate(plain(), 2, part_method=halves, shared_cores=1).run(epoch)
-    assert (result.machines.shared, result.machines.cores) == (1, 3)
-    other = result.retimed(cores=1, shared_cores=2).machines
-    assert (other.shared, other.cores) == (2, 1)
-    with pytest.raises(InvalidInput, match="cores must be above 0; found 0"):
-        result.retimed(cores=0)
-    slower = result.retimed(slowdown={"compute": 50.0, "sample": 50.0})
-    assert slower.seconds > result.seconds
-    with pytest.raises(InvalidInput, match="'gather': 2"):
-        result.retimed(slowdown={"gather": 2.0})
-
-
-def test_a_script_may_end_by_exit(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("import gnnlab as dgl\ndgl.distributed.initialize()\n")
-    (tmp_path / "b.py").write_text((tmp_path / "a.py").read_text() + "import sys\nsys.exit(0)\n")
-    save_as_windows(tmp_path / "b.py")
-    cluster = simulate(plain(), 2, part_method=halves)
-    plainly, by_exit = (cluster.run(tmp_path / name).traffic for name in ("a.py", "b.py"))
-    assert by_exit.to_list() == plainly.to_list()
 
 
 def test_what_a_trainer_finds() -> None:

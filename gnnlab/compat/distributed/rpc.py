@@ -16,8 +16,8 @@ from typing import Any
 
 from gnnlab.distributed import context
 from gnnlab.distributed import messages as m
+from gnnlab.distributed.connections import ServerLost as DistConnectError
 from gnnlab.distributed.job import JobSettings
-from gnnlab.distributed.sockets import ServerLost as DistConnectError
 from gnnlab.errors import GNNLabError, InvalidInput
 
 __all__ = [

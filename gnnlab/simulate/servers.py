@@ -1,9 +1,9 @@
 """Servers as objects of this process, and the requests to them.
 
-A simulated trainer sends requests as a real one does, through
-:class:`~gnnlab.distributed.router.Router`. Here a request is a function call on the store of the
-server. The sizes of its messages come from the same encoding that real servers use; the time that
-the store takes to answer is measured. Both are recorded in the trainer's op trace.
+A simulated trainer chooses servers as a real one does
+(:mod:`gnnlab.distributed.server_transport`), but a request is a function call on the store of the
+server. The sizes of its messages come from the encoding that real servers use; the time that the
+store takes to answer is measured. Both are recorded in the trainer's op trace.
 """
 
 from __future__ import annotations
@@ -21,27 +21,19 @@ from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import SharedStore, SharedTensors
 from gnnlab.distributed.protocol import kind_of, num_rows
-from gnnlab.distributed.router import Router
+from gnnlab.distributed.server_transport import ServerTransport
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
 from gnnlab.simulate.design import Design
-from gnnlab.simulate.optrace import Collective, Recorder, Request, Work
+from gnnlab.simulate.optrace import Collective, Recorder, RoundTrip, Work
 from gnnlab.simulate.scheduler import VirtualRank
 
 _KIND_OF_WORK = {"structure": "sample", "control": "wait"}  # all others are "fetch"
 
 
 class Cluster:
-    """The stores of all servers in one run, and statistics of each.
-
-    Parameters
-    ----------
-    config : PartConfig
-    parts : sequence of Part
-    num_servers : int
-        Per machine.
-    """
+    """The stores of all servers in one run, ``num_servers`` per machine, and statistics of each."""
 
     def __init__(self, config: PartConfig, parts: Sequence[Part], num_servers: int) -> None:
         self.config = config
@@ -65,7 +57,7 @@ class Cluster:
             counts[i] += value
 
 
-class SimulatedTransport(Router):
+class SimulatedTransport(ServerTransport):
     """The servers of a simulated job, as one trainer or sampler sees them.
 
     Parameters
@@ -124,7 +116,7 @@ class SimulatedTransport(Router):
                 replies, seconds = recorder.timed(lambda: self._local_replies(targets, meanwhile))
                 recorder.add(Work(_KIND_OF_WORK.get(kind, "fetch"), seconds, recorder.step))
                 return replies
-            request = Request(_KIND_OF_WORK.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
+            request = RoundTrip(_KIND_OF_WORK.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
             replies = [self._answer(server, message, request) for server, message in targets]
             _, request.here = recorder.timed(meanwhile)
             if request.requests:
@@ -175,7 +167,7 @@ class SimulatedTransport(Router):
         recorder = self._recorder
         with recorder.pause():
             for kind, out, back in sizes:
-                request = Request("fetch", {}, {}, {}, step=recorder.step)
+                request = RoundTrip("fetch", {}, {}, {}, step=recorder.step)
                 for machine in range(self.num_parts):
                     if machine != self.local_part:
                         self.count(machine * self.job.num_servers, kind, 0, out, back)
@@ -183,7 +175,7 @@ class SimulatedTransport(Router):
                         request.requests += 1
                 recorder.add(request)
 
-    def _answer(self, server: int, message: Any, request: Request) -> Any:
+    def _answer(self, server: int, message: Any, request: RoundTrip) -> Any:
         machine = server // self.job.num_servers
 
         def answer() -> Any:

@@ -30,7 +30,6 @@ from typing import Any
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.protocol import BadReply
-from gnnlab.distributed.router import bad_reply
 from gnnlab.distributed.stream import Refused, Stream, greet
 from gnnlab.errors import GNNLabError
 from gnnlab.launch.certificates import server_name
@@ -65,12 +64,7 @@ class _Request:
 
 
 class Pool:
-    """Connections of one process to the servers: one set for each thread that waits for replies.
-
-    Parameters
-    ----------
-    job : JobSettings
-    """
+    """Connections of one process to the servers: one set for each thread that waits for replies."""
 
     def __init__(self, job: JobSettings) -> None:
         self._job = job
@@ -147,21 +141,9 @@ class Pool:
 class Connections:
     """Connections to the servers, used by one thread at a time.
 
-    Parameters
-    ----------
-    job : JobSettings
-    tls : ssl.SSLContext or None
-    identity : bytes
-        Identity of this process for the servers.
-    patience : float
-        Seconds in which a server must accept the first connection.
-
-    Attributes
-    ----------
-    lost : set of int
-        Servers that could not be reached.
-    deadline : float
-        Time of ``time.monotonic`` after which no connection is attempted.
+    ``identity`` is that of this process for the servers, which must accept a first connection
+    within ``patience`` seconds; none is attempted after ``deadline``, a time of ``time.monotonic``.
+    ``lost`` are the servers that could not be reached.
     """
 
     def __init__(
@@ -181,13 +163,7 @@ class Connections:
         return [request for request, _ in self._busy.values()]
 
     def send(self, request: _Request) -> None:
-        """Send a request.
-
-        Raises
-        ------
-        ServerLost
-            The server cannot be reached, or does not accept this process.
-        """
+        """Send a request; raise ServerLost if the server is gone or refuses this process."""
         idle = self._idle[request.server]
         stream = idle.pop() if idle else self._connect(request.server)
         try:
@@ -218,12 +194,8 @@ class Connections:
     def receive(self) -> list[tuple[int, Answer]]:
         """Return answers, with the places of their requests; if there are none, wait for a tick.
 
-        Raises
-        ------
-        BadReply
-            A server sent what is no reply to its request.
-        ServerLost
-            A connection broke, and could not be restored.
+        Raises BadReply for what is no reply to its request, and ServerLost when a connection broke
+        and could not be restored.
         """
         found = []
         for number, _ in self._poll.poll(_TICK):
@@ -306,3 +278,11 @@ class Connections:
             stream.close()
         self._busy.clear()
         self._idle.clear()
+
+
+def bad_reply(job: JobSettings, server: int, what: str, error: Exception) -> str:
+    """Return the text about an invalid reply of a server."""
+    return (
+        f"the reply of {job.name_of(server)} to {what} does not fit: {error}. All machines need "
+        "the same version of gnnlab and the same partition files"
+    )

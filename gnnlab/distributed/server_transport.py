@@ -1,15 +1,19 @@
-"""The client's side of a job: which server gets which message, and what its replies mean.
+"""Transports to servers: which server gets which message, and what its replies mean.
 
 Destinations are those of :mod:`gnnlab.distributed.protocol`. Reads of rows of the own machine are
-answered from shared memory; all other messages go to servers.
+answered from shared memory; all other messages go to servers: through sockets, or in a simulation
+to objects of this process (:mod:`gnnlab.simulate.servers`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,19 +21,24 @@ import torch
 
 from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
+from gnnlab.distributed.connections import Pool, bad_reply
 from gnnlab.distributed.job import JobSettings
-from gnnlab.distributed.memory import SharedStore
+from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.protocol import EXCHANGES, BadReply, To, check_reply, kind_of, num_rows
 from gnnlab.distributed.traffic import Count, Traffic
 from gnnlab.distributed.transport import nothing
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import Lock
+from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition.book import PartitionPolicy
-from gnnlab.partition.part import Part
+from gnnlab.partition.files import read_config
+from gnnlab.partition.part import Part, open_part
+
+_LEAVING = 2.0  # seconds to tell the servers that this trainer leaves
 
 
-class Router:
-    """A transport to the servers of a job.
+class ServerTransport:
+    """A transport to the servers of a job; real and simulated ones derive from it.
 
     Parameters
     ----------
@@ -62,18 +71,8 @@ class Router:
     ) -> list[Any]:
         """Send messages to servers, all at once, and return the replies in the same order.
 
-        Parameters
-        ----------
-        targets : sequence of (int, message)
-        meanwhile : callable
-            Is called once while the messages are in flight.
-        timeout : float, optional
-            Seconds to wait for all replies; by default those of the job.
-
-        Raises
-        ------
-        GNNLabError
-            A server refused a message, sent an invalid reply, or did not answer in time.
+        ``meanwhile`` is called once while the messages are in flight; ``timeout`` in seconds is by
+        default that of the job. A server that refuses a message raises its error here.
         """
         timeout = self.job.timeout if timeout is None else timeout
         assert self._send is not None
@@ -264,14 +263,53 @@ class Router:
         return self.request([(s, m.Statistics()) for s in range(len(self.job.addresses))])
 
 
+class RemoteTransport(ServerTransport):
+    """Connections of one trainer or sampler to the servers of a job."""
+
+    def __init__(self, job: JobSettings) -> None:
+        raise_file_limit()
+        config = read_config(job.part_config, num_parts=job.num_machines)
+        part = open_part(config, job.machine, verify=False)
+        self.graph_name = config.graph_name
+        self.memory, self.pool = Memory(job.id, job.machine, job.timeout), Pool(job)
+        super().__init__(job, SharedStore(part, self.memory), self.pool.carry)
+        try:
+            self._greet()
+        except BaseException:
+            self.pool.close()
+            self.memory.close()
+            raise
+
+    def _greet(self) -> None:
+        """Wait for all servers, and check that they serve this job and this graph."""
+        servers = range(len(self.job.addresses))
+        found = self.request([(server, m.Hello()) for server in servers])
+        mine = self.job.id, self.graph_name, self.job.digest()
+        for server, welcome in zip(servers, found, strict=True):
+            theirs = welcome.job, welcome.graph_name, welcome.digest
+            if theirs != mine or welcome.server != server:
+                raise GNNLabError(
+                    f"{self.job.name_of(server)} serves {theirs[1][:80]!r} in job "
+                    f"{theirs[0][:80]} as server {welcome.server}; expected {mine[1]!r} in job "
+                    f"{mine[0]}, from the same JSON file (found "
+                    f"{theirs[2][:8]}…, expected {mine[2][:8]}…). Stop old servers, "
+                    "and copy the partition to all machines again"
+                )
+
+    def close(self) -> None:
+        """Leave the job: notify the servers, and close all connections."""
+        if self.pool.is_closed or self.pool.pid != os.getpid():
+            return
+        if self.job.role == "trainer":
+            bye = m.Bye(self.job.rank, self.job.num_ranks)
+            deadline = time.monotonic() + _LEAVING
+            for server in set(range(len(self.job.addresses))) - self.pool.lost:
+                with suppress(GNNLabError):  # some may have ended already
+                    self.request([(server, bye)], timeout=deadline - time.monotonic())
+        self.pool.close()
+        self.memory.close()
+
+
 def owned_rows(num_rows: int, num_servers: int) -> Any:
     """Borders of the rows of a part that each of its servers owns; shape (servers + 1,)."""
     return np.arange(num_servers + 1) * num_rows // num_servers
-
-
-def bad_reply(job: JobSettings, server: int, what: str, error: Exception) -> str:
-    """Return the text about an invalid reply of a server."""
-    return (
-        f"the reply of {job.name_of(server)} to {what} does not fit: {error}. All machines need "
-        "the same version of gnnlab and the same partition files"
-    )
