@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab.compat.distributed.dist_dataloader import EdgeCollator, NodeCollator
 from gnnlab.dataloading import DataLoader, NeighborSampler, NodeDataLoader
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
 from gnnlab.distributed import (
     DistEdgeDataLoader,
     DistNodeDataLoader,
     DistTensor,
-    EdgeCollator,
-    NodeCollator,
     node_split,
 )
 from gnnlab.errors import InvalidInput, OutOfRange
@@ -381,8 +380,6 @@ def test_names_where_scripts_look_for_them() -> None:
         loader = getattr(dgl.distributed, name)
         assert getattr(dgl.dataloading, name) is loader
         assert getattr(dgl.sampling, name) is loader
-    assert dgl.distributed.NodeCollator is dgl.dataloading.NodeCollator
-    assert dgl.distributed.EdgeCollator is dgl.dataloading.EdgeCollator
     assert dgl.distributed.optim.SparseAdagrad is dgl.distributed.SparseAdagrad
     with pytest.raises(AttributeError, match=r"gnnlab\.dataloading has no 'DistLoader'"):
         _ = dgl.dataloading.DistLoader

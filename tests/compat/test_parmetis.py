@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.compat.convert_partition import main
-from gnnlab.partition import convert_partition, partition_graph
+from gnnlab.compat.parmetis import convert_partition
+from gnnlab.partition import partition_graph
 from gnnlab.partition.assign import classes_of, weights_of
 from tests.graph.samples import graphs, typed, typed_graphs
 from tests.helpers import examples, save_as_windows
