@@ -25,7 +25,6 @@ import gnnlab as dgl
 from gnnlab.dataloading import (
     DataLoader,
     EdgePredictionSampler,
-    NodeCollator,
     Sampler,
     negative_sampler,
 )
@@ -216,8 +215,6 @@ class Call:
             return DataLoader(g, seeds, result, batch_size=FOLLOWS)
         if isinstance(result, negative_sampler.NegativeSampler):
             return result(g, edges)
-        if isinstance(result, NodeCollator):
-            return [result.collate(items) for items in [list(result.dataset)] if items]
         return result
 
 

@@ -43,14 +43,14 @@ NAMES = {
         NeighborSampler MultiLayerFullNeighborSampler BlockSampler Sampler
         as_edge_prediction_sampler negative_sampler.Uniform negative_sampler.GlobalUniform
         negative_sampler.PerSourceUniform DistNodeDataLoader DistDataLoader DistEdgeDataLoader
-        NodeCollator EdgeCollator set_src_lazy_features set_dst_lazy_features
+        set_src_lazy_features set_dst_lazy_features
         set_edge_lazy_features
     """,
     "gnnlab.distributed": """
         initialize exit_client DistGraph DistGraphServer DistTensor DistEmbedding SparseAdagrad
         optim.SparseAdagrad optim.SparseAdam node_split edge_split sample_neighbors
         sample_etype_neighbors in_subgraph find_edges DistDataLoader DistNodeDataLoader
-        DistEdgeDataLoader NodeCollator EdgeCollator partition_graph load_partition
+        DistEdgeDataLoader partition_graph load_partition
         load_partition_book load_partition_feats GraphPartitionBook PartitionPolicy
     """,
     "gnnlab.distributed.DistGraph": """

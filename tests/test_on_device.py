@@ -170,8 +170,6 @@ LOADERS: dict[str, Case] = {
     "NodeDataLoader": loaded(data.NodeDataLoader, NODES, TWO),
     "EdgeDataLoader": loaded(data.EdgeDataLoader, EDGES, TWO),
     "as_edge_prediction_sampler": loaded(data.DataLoader, EDGES, PAIRS),
-    "NodeCollator": lambda g: data.NodeCollator(g, NODES, TWO).collate([3, 1]),
-    "EdgeCollator": lambda g: data.EdgeCollator(g, EDGES, TWO).collate([3, 1]),
     "GraphDataLoader": lambda g: [
         batch.ndata["x"].to(g.device) for batch in data.GraphDataLoader([g.cpu()] * 2, batch_size=2)
     ],

@@ -4,7 +4,7 @@
     gnnlab convert_partition --input-dir . --graph-name mag --schema mag.json \\
         --num-parts 2 --num-node-weights 4 --output outputs
 
-The files are described in ``gnnlab.compat.dglparts`` and ``gnnlab.partition.parmetis``.
+The files are described in ``gnnlab.compat.dglparts`` and ``gnnlab.compat.parmetis``.
 
 References
 ----------
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from gnnlab.compat.dglparts import convert_dgl_partition
-from gnnlab.partition.parmetis import convert_partition
+from gnnlab.compat.parmetis import convert_partition
 from gnnlab.system.command import command, command_parser
 
 __all__ = ["main"]

@@ -7,7 +7,6 @@ from typing import Any
 
 from gnnlab.dataloading import negative_sampler
 from gnnlab.dataloading.capture import CapturedTraining
-from gnnlab.dataloading.collate import EdgeCollator, GraphDataLoader, NodeCollator
 from gnnlab.dataloading.edges import (
     EdgeDataLoader,
     EdgePredictionSampler,
@@ -19,6 +18,7 @@ from gnnlab.dataloading.features import (
     set_node_lazy_features,
     set_src_lazy_features,
 )
+from gnnlab.dataloading.graph_loader import GraphDataLoader
 from gnnlab.dataloading.inference import full_neighbor_blocks
 from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
@@ -36,7 +36,6 @@ __all__ = [
     "BlockSampler",
     "CapturedTraining",
     "DataLoader",
-    "EdgeCollator",
     "EdgeDataLoader",
     "EdgePredictionSampler",
     "GraphDataLoader",
@@ -44,7 +43,6 @@ __all__ = [
     "MultiLayerFullNeighborSampler",
     "MultiLayerNeighborSampler",
     "NeighborSampler",
-    "NodeCollator",
     "NodeDataLoader",
     "Sampler",
     "as_edge_prediction_sampler",

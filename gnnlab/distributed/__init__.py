@@ -5,7 +5,6 @@
 notebook.
 """
 
-from gnnlab.dataloading.collate import EdgeCollator, NodeCollator
 from gnnlab.distributed import optim
 from gnnlab.distributed.context import exit_client
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
@@ -36,9 +35,7 @@ __all__ = [
     "DistGraphServer",
     "DistNodeDataLoader",
     "DistTensor",
-    "EdgeCollator",
     "GraphPartitionBook",
-    "NodeCollator",
     "PartitionPolicy",
     "SparseAdagrad",
     "SparseAdam",

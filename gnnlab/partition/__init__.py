@@ -11,7 +11,6 @@ from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 from gnnlab.partition.estimate import Plan, plan
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
 from gnnlab.partition.outofcore import partition_files
-from gnnlab.partition.parmetis import convert_partition
 from gnnlab.partition.part import EdgePart, NodePart, Part, open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.partition.report import PartitionReport, partition_report
@@ -25,7 +24,6 @@ __all__ = [
     "PartitionPolicy",
     "PartitionReport",
     "Plan",
-    "convert_partition",
     "load_partition",
     "load_partition_book",
     "load_partition_feats",

@@ -9,13 +9,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.data import (
-    DATASETS,
-    DownloadFailed,
-    NodeDataset,
-    RawDataset,
-    load,
-)
+from gnnlab.data import DATASETS, DownloadFailed, NodeDataset, RawDataset, load
 from gnnlab.data.arrays import load_arrays, save_arrays
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from tests.data.samples import assert_same, square, write_ogb
@@ -28,24 +22,18 @@ from tests.helpers import free_port, run_script
 def test_digits_is_the_default():
     dataset = load()
     g = dataset[0]
-    assert repr(dataset) == (
-        'Dataset("digits", num_nodes=1797, num_edges=19858, num_features=64, num_classes=10, '
-        "train/val/test=179/179/1439)"
+    assert (len(dataset), list(dataset), g.num_edges()) == (1, [g], 19858)
+    assert (g.idtype, g.ndata["feat"].dtype, g.ndata["label"].dtype) == (
+        *(torch.int64, torch.float32, torch.int64),
     )
-    assert (len(dataset), list(dataset)) == (1, [g])
-    assert g.idtype == torch.int64
-    assert g.ndata["feat"].dtype == torch.float32
-    assert g.ndata["label"].dtype == torch.int64
-    for mask, ids in (
-        ("train_mask", dataset.train_idx),
-        ("val_mask", dataset.val_idx),
-        ("test_mask", dataset.test_idx),
-    ):
-        assert g.ndata[mask].dtype == torch.bool
-        assert g.ndata[mask].nonzero().flatten().tolist() == sorted(ids.tolist())
-    assert "Kaynak" in dataset.citation
-    with pytest.raises(OutOfRange, match=r"one graph, dataset\[0\]; found index 1"):
+    for part in ("train", "val", "test"):
+        ids = g.ndata[f"{part}_mask"].nonzero().flatten()
+        assert ids.tolist() == sorted(getattr(dataset, f"{part}_idx").tolist())
+    assert "Kaynak" in dataset.citation and all(info.citation for info in DATASETS.values())
+    with pytest.raises(OutOfRange, match="index 1"):
         dataset[1]
+    with pytest.raises(NotFound, match=r"'twitter'.*digits, cora"):
+        load("twitter")
 
 
 def test_reverse_edges():
@@ -60,16 +48,6 @@ def test_reverse_edges():
     assert [ends.tolist() for ends in NodeDataset(loop)[0].edges()] == [[1, 2, 2, 3], [1, 2, 3, 2]]
 
 
-def test_names():
-    assert list(DATASETS) == [
-        *("digits", "cora", "citeseer", "pubmed", "facebook", "reddit"),
-        *("ogbn-products", "ogbn-arxiv", "products-like"),
-    ]
-    assert all(info.about and info.citation for info in DATASETS.values())
-    with pytest.raises(NotFound, match="no data set is called 'twitter'; there are digits, cora"):
-        load("twitter")
-
-
 def test_options_go_to_the_reader(tmp_path):
     write_cora(tmp_path)
     write_facebook(tmp_path)
@@ -79,9 +57,9 @@ def test_options_go_to_the_reader(tmp_path):
     like = load("products-like", num_nodes=500, num_edges=2000, num_features=3)
     assert (like[0].num_edges(), like[0].ndata["feat"].shape) == (2000, (500, 3))
     assert dgl.data.products_like(500, 2000, add_reverse_edges=False)[0].num_edges() == 1000
-    with pytest.raises(InvalidInput, match="digits has no option num_features; it has add_rev"):
+    with pytest.raises(InvalidInput, match=r"num_features.*add_rev"):
         load("digits", num_features=3)
-    with pytest.raises(InvalidInput, match="products-like is generated"):
+    with pytest.raises(InvalidInput, match="products-like"):
         load("products-like", folder=tmp_path)
 
 
@@ -139,15 +117,12 @@ def test_an_archive_put_there_by_hand(home, mirror, monkeypatch):
 def test_files_with_a_known_checksum_are_held_to_it(home, mirror, tmp_path):
     write_cora(tmp_path)
     mirror.files["cora.npz"] = (tmp_path / "cora.npz").read_bytes()
-    with pytest.raises(DownloadFailed, match="expected SHA-256 068e22d9"):
+    with pytest.raises(DownloadFailed, match="068e22d9"):
         load("cora")
     assert {path.name for path in (home / "cora").iterdir()} == {".lock"}
     mirror.files["facebook_edges.csv"] = b"id_1,id_2\n"
-    with pytest.raises(DownloadFailed, match="expected SHA-256 7c50d8f0"):
+    with pytest.raises(DownloadFailed, match="7c50d8f0"):
         load("facebook")
-
-
-# ------------------------------------------------------------------- arrays
 
 
 def test_arrays_come_back(tmp_path):
@@ -169,10 +144,10 @@ def change_a_byte(path):
     ("spoil", "says"),
     [
         (lambda path: path.unlink(), "no such file"),
-        (cut_off, "delete it and try again"),
-        (change_a_byte, "delete it and try again"),
-        (lambda path: np.savez(path, src=np.zeros(2)), "lacks name, dst"),
-        (lambda path: path.write_text("{}"), "delete it and try again"),
+        (cut_off, "delete"),
+        (change_a_byte, "delete"),
+        (lambda path: np.savez(path, src=np.zeros(2)), "name, dst"),
+        (lambda path: path.write_text("{}"), "delete"),
     ],
 )
 def test_spoiled_arrays_are_refused(tmp_path, spoil, says):
@@ -188,47 +163,33 @@ def test_a_full_disk_leaves_no_half_arrays(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"x.npz .*No space"):
         save_arrays(square(), tmp_path / "x.npz")
     assert list(tmp_path.iterdir()) == []
 
 
-# ------------------------------------------------------------------- other forms
-
-
 @pytest.mark.parametrize(
-    ("change", "error", "says"),
+    ("change", "error", "named"),
     [
-        ({"src": np.array([0])}, InvalidInput, "two arrays of one length"),
-        ({"feat": np.zeros(5, np.float32)}, InvalidInput, r"feat must be \(nodes, features\)"),
-        ({"label": np.zeros(4, int)}, InvalidInput, r"label \(nodes,\)"),
-        ({"dst": np.array([0, 1, 2, 3, 5])}, OutOfRange, "dst must hold IDs 0 … 4; found 0 … 5"),
-        ({"val_idx": np.array([-1])}, OutOfRange, "val_idx must hold IDs 0 … 4; found -1"),
+        ({"src": np.array([0])}, InvalidInput, "one length"),
+        ({"feat": np.zeros(5, np.float32)}, InvalidInput, "feat"),
+        ({"label": np.zeros(4, int)}, InvalidInput, "label"),
+        ({"dst": np.array([0, 1, 2, 3, 5])}, OutOfRange, "dst .* 0 … 4.* 0 … 5"),
+        ({"val_idx": np.array([-1])}, OutOfRange, "val_idx .* 0 … 4.* -1"),
     ],
 )
-def test_arrays_that_do_not_fit(change, error, says):
-    with pytest.raises(error, match=says):
+def test_arrays_that_do_not_fit(change, error, named):
+    with pytest.raises(error, match=named):
         RawDataset(**{**square().__dict__, **change})
-
-
-def test_all_names_are_there():
-    assert set(dgl.data.__all__) <= set(dir(dgl.data))
-    assert all(getattr(dgl.data, name) is not None for name in dgl.data.__all__)
 
 
 def test_loading_digits_needs_few_libraries():
     """Neither the network library, nor the compiler, nor scikit-learn."""
-    printed = run_script(
-        """
+    script = """
         import sys
         import gnnlab as dgl
-        dgl.data
-        print(*(name for name in ("pandas", "pooch", "numba") if name in sys.modules))
+        print(*({"pandas", "pooch", "numba"} & {dgl.data.__name__, *sys.modules}))
         dgl.data.load("digits")
-        print(*(name for name in ("requests", "sklearn") if name in sys.modules))
-        """,
-        fresh=True,
-    )
-    assert printed.split("\n")[0] == ""
-    assert "requests" not in printed
-    assert "sklearn" not in printed
+        print(*({"requests", "sklearn"} & set(sys.modules)))
+    """
+    assert run_script(script, fresh=True).split() == []

@@ -102,17 +102,6 @@ def test_broken_connections_go_on_where_they_broke(server, tmp_path):
     assert names(tmp_path) == {"a.bin"}
 
 
-def test_a_later_call_goes_on(server, tmp_path):
-    server.breaks, server.break_after = 1, 5 * BLOCK
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gnnlab.data.download._size", lambda part: 0)  # forgets what it has
-        with pytest.raises(DownloadFailed, match="could not get"):
-            fetch(f"{server.url}/a.bin", tmp_path)
-    assert names(tmp_path) == {"a.bin.part", "a.bin.part.version"}
-    assert fetch(f"{server.url}/a.bin", tmp_path).read_bytes() == CONTENT
-    assert server.ranges[-1] == f"bytes={5 * BLOCK}-"
-
-
 def leave_part(folder: Path, content: bytes, version: str | None = '"1"') -> None:
     (folder / "a.bin.part").write_bytes(content)
     if version:
@@ -146,13 +135,13 @@ def test_a_server_that_cannot_resume(server, tmp_path):
 def test_gives_up_when_no_byte_arrives(server, tmp_path):
     server.breaks, server.break_after = 1000, 0
     leave_part(tmp_path, CONTENT[:1000])
-    with pytest.raises(DownloadFailed, match="Try again: it goes on after 1,000 bytes;"):
+    with pytest.raises(DownloadFailed, match="1,000 bytes"):
         fetch(f"{server.url}/a.bin", tmp_path)
     assert (tmp_path / "a.bin.part").read_bytes() == CONTENT[:1000]
 
 
 def test_wrong_checksum_leaves_nothing(server, tmp_path):
-    with pytest.raises(DownloadFailed, match=f"expected SHA-256 {'0' * 64}; nothing was kept"):
+    with pytest.raises(DownloadFailed, match="0" * 64):
         fetch(f"{server.url}/a.bin", tmp_path, sha256="0" * 64)
     assert names(tmp_path) == set()
 
@@ -171,24 +160,15 @@ def test_a_damaged_file_is_fetched_again(server, tmp_path):
     assert fetch(f"{server.url}/a.bin", tmp_path).read_bytes() == CONTENT
 
 
-def test_a_file_put_there_by_hand_is_used(tmp_path):
-    (tmp_path / "a.bin").write_bytes(CONTENT)
-    path = fetch(f"http://127.0.0.1:{free_port()}/a.bin", tmp_path)
-    assert path.read_bytes() == CONTENT
-    assert names(tmp_path) == {"a.bin", "a.bin.sha256"}
-
-
-def test_offline_says_where_to_put_the_file(tmp_path):
-    with pytest.raises(DownloadFailed, match="with a browser or on another machine") as caught:
+def test_offline_says_where_to_put_the_file_which_is_then_used(server, tmp_path):
+    with pytest.raises(DownloadFailed, match=f"{tmp_path}/a.bin"):
         fetch(f"http://127.0.0.1:{free_port()}/a.bin", tmp_path)
-    assert str(tmp_path / "a.bin") in str(caught.value)
-    assert names(tmp_path) == set()
-
-
-def test_absent_on_the_server(server, tmp_path):
     with pytest.raises(DownloadFailed, match="404"):
         fetch(f"{server.url}/b.bin", tmp_path)
     assert names(tmp_path) == set()
+    (tmp_path / "a.bin").write_bytes(CONTENT)
+    path = fetch(f"http://127.0.0.1:{free_port()}/a.bin", tmp_path)
+    assert path.read_bytes() == CONTENT and names(tmp_path) == {"a.bin", "a.bin.sha256"}
 
 
 @pytest.mark.parametrize("by", ["argument", "environment"])
@@ -205,7 +185,7 @@ def test_mirror(server, tmp_path, monkeypatch, by):
 def test_full_disk_is_noticed_before_the_first_byte(server, tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**6, 10**6 - 400_000, 400_000))
-    with pytest.raises(DownloadFailed, match=r"0.00 GB free; 0.00 GB are needed.*GNNLAB_DATA_DIR"):
+    with pytest.raises(DownloadFailed, match=r"GB free.*GNNLAB_DATA_DIR"):
         fetch(f"{server.url}/a.bin", tmp_path, room=2)
     assert not names(tmp_path) & {"a.bin", "a.bin.part"}
     assert fetch(f"{server.url}/a.bin", tmp_path, room=1.3).read_bytes() == CONTENT
@@ -224,9 +204,6 @@ def test_processes_that_ask_at_once_download_once(server, tmp_path):
     printed = run_script(script, args=[f"{server.url}/a.bin", str(tmp_path)], timeout=200)
     assert printed.strip() == "{300000}"
     assert server.ranges == [None]
-
-
-# ------------------------------------------------------------------- archives
 
 
 def archive(path: Path, files: dict[str, bytes | str]) -> Path:
@@ -251,7 +228,7 @@ def test_unpacks_under_the_given_name(tmp_path):
 def test_refuses_to_write_elsewhere(tmp_path, name):
     (tmp_path / "in").mkdir()
     source = archive(tmp_path / "in/a.zip", {"top/good": "1", name: "2"})
-    with pytest.raises(InvalidInput, match="would be written outside"):
+    with pytest.raises(InvalidInput, match="outside"):
         unpack(source, tmp_path / "in/data")
     assert names(tmp_path) == {"in"}
     assert names(tmp_path / "in") == {"a.zip"}
@@ -269,7 +246,7 @@ def test_refuses_links(tmp_path):
 @pytest.mark.parametrize("files", [{}, {"x": "1"}, {"a/x": "1", "b/x": "1"}])
 def test_expects_one_folder(tmp_path, files):
     source = archive(tmp_path / "a.zip", files)
-    with pytest.raises(InvalidInput, match="expected one folder inside"):
+    with pytest.raises(InvalidInput, match="one folder"):
         unpack(source, tmp_path / "data")
     assert names(tmp_path) == {"a.zip"}
 
@@ -283,7 +260,7 @@ def test_damaged_archive_leaves_nothing(tmp_path, spoil):
     data[1000] ^= 0xFF
     spoiled = {"cut": bytes(data[:-50]), "flip": bytes(data), "text": b"<html>"}[spoil]
     (tmp_path / "a.zip").write_bytes(spoiled)
-    with pytest.raises(InvalidInput, match=r"a.zip: damaged .*delete it and try again"):
+    with pytest.raises(InvalidInput, match=r"a.zip: damaged"):
         unpack(tmp_path / "a.zip", tmp_path / "data")
     assert names(tmp_path) == {"a.zip"}
 
@@ -292,7 +269,7 @@ def test_archive_that_would_fill_the_disk(tmp_path, monkeypatch):
     source = archive(tmp_path / "a.zip", {"top/x": bytes(10_000)})
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10_000, 1, 9_999))
-    with pytest.raises(DownloadFailed, match="GB are needed"):
+    with pytest.raises(DownloadFailed, match="GB"):
         unpack(source, tmp_path / "data")
 
 
@@ -301,5 +278,5 @@ def test_a_user_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GNNLAB_DATA_DIR", "HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
-    with pytest.raises(InvalidInput, match=r"no home folder .* GNNLAB_DATA_DIR"):
+    with pytest.raises(InvalidInput, match="GNNLAB_DATA_DIR"):
         data_home()

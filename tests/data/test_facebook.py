@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,57 +52,10 @@ def test_reduced_features_keep_the_angles(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"edges": "id_1,id_2\n0,1\n1,4\n"}, "facebook_edges.csv, line 3: column 2 is '4'"),
-        ({"edges": "id_1,id_2\n0,1\n1,x\n"}, "facebook_edges.csv, line 3: column 2 is 'x'"),
-        ({"edges": "id_1,id_2\n0,1,1\n"}, "facebook_edges.csv, line 2: found 3 columns"),
-        ({"words": "{"}, "facebook.json: not valid JSON: Expecting property name"),
-        ({"words": [1]}, "facebook.json: expected one list of words for each page 0 … 3"),
-        ({"words": {"0": []}}, "facebook.json: expected one list of words for each page 0 … 3"),
-        ({"words": WORDS | {"1": [-1]}}, "facebook.json, page 1: expected a list of word indices"),
-        ({"words": WORDS | {"1": [1.5]}}, "facebook.json, page 1: expected a list"),
-        ({"words": WORDS | {"1": [True]}}, "facebook.json, page 1: expected a list"),
-        ({"words": WORDS | {"1": [10**9]}}, "facebook.json, page 1: expected a list"),
-        ({"words": WORDS | {"1": "no"}}, "facebook.json, page 1: expected a list"),
-        ({"targets": TARGETS + "3,14,y,company\n"}, "line 7: id '3' is not an integer, or is here"),
-        ({"targets": TARGETS + "x,14,y,company\n"}, "line 7: id 'x' is not an integer"),
-        ({"targets": TARGETS + "5,14,y,company\n"}, "5 pages must have the IDs 0 … 4; the largest"),
-        ({"targets": TARGETS + "4,14,y\n"}, "line 7: expected id, page_type"),
-        ({"targets": TARGETS + "4,14,y,company,z\n"}, "line 7: expected id, page_type"),
-        ({"targets": TARGETS + '4,14,"y,company\n'}, "line 7: unexpected end of data"),
-        ({"targets": "id,kind\n0,company\n"}, "line 2: expected id, page_type"),
-        ({"targets": ""}, "facebook_target.csv: 0 pages"),
-    ],
-)
-def test_bad_files(tmp_path, changes, says):
-    write(tmp_path, **changes)
-    with pytest.raises(InvalidInput, match=re.escape(says)):
-        read_facebook(tmp_path, num_features=None)
-
-
-@pytest.mark.parametrize("name", ["facebook_edges.csv", "facebook.json", "facebook_target.csv"])
-def test_missing_file(tmp_path, name):
-    write(tmp_path)
-    (tmp_path / name).unlink()
-    with pytest.raises(InvalidInput, match=f"{name}: no such file"):
-        read_facebook(tmp_path, num_features=None)
-
-
-@pytest.mark.parametrize("name", ["facebook.json", "facebook_target.csv"])
-def test_not_utf8(tmp_path, name):
-    write(tmp_path)
-    path = tmp_path / name
-    path.write_bytes(path.read_bytes() + b"\xff\xfe")
-    with pytest.raises(InvalidInput, match=re.escape(str(path))):
-        read_facebook(tmp_path, num_features=None)
-
-
 @pytest.mark.parametrize("num_features", [0, 4, -1])
 def test_number_of_features(tmp_path, num_features):
     write(tmp_path)
-    with pytest.raises(InvalidInput, match="num_features must be 1 … 3 for 4 pages and 4 words"):
+    with pytest.raises(InvalidInput, match=r"num_features .* 1 … 3"):
         read_facebook(tmp_path, num_features=num_features)
 
 
@@ -114,3 +67,41 @@ def test_the_real_files():
     assert (raw.src == raw.dst).sum() == 179
     assert [len(ids) for ids in (raw.train_idx, raw.val_idx, raw.test_idx)] == [17976, 2247, 2247]
     assert np.bincount(raw.label).tolist() == [6495, 6880, 5768, 3327]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"edges": "id_1,id_2\n0,1\n1,4\n"}, "facebook_edges.csv, line 3: column 2 .*'4'"),
+        ({"edges": "id_1,id_2\n0,1\n1,x\n"}, "facebook_edges.csv, line 3: column 2 .*'x'"),
+        ({"edges": "id_1,id_2\n0,1,1\n"}, "facebook_edges.csv, line 2.* 3 columns"),
+        ({"words": "{"}, "facebook.json"),
+        ({"words": [1]}, "facebook.json.* 0 … 3"),
+        ({"words": {"0": []}}, "facebook.json.* 0 … 3"),
+        *(
+            ({"words": WORDS | {"1": wrong}}, "facebook.json, page 1")
+            for wrong in ([-1], [1.5], [True], [10**9], "no")
+        ),
+        ({"targets": TARGETS + "3,14,y,company\n"}, "line 7: id '3'"),
+        ({"targets": TARGETS + "x,14,y,company\n"}, "line 7: id 'x'"),
+        ({"targets": TARGETS + "5,14,y,company\n"}, "5 pages .* 0 … 4"),
+        ({"targets": TARGETS + "4,14,y\n"}, "line 7.* id, page_type"),
+        ({"targets": TARGETS + "4,14,y,company,z\n"}, "line 7.* id, page_type"),
+        ({"targets": TARGETS + '4,14,"y,company\n'}, "line 7"),
+        ({"targets": "id,kind\n0,company\n"}, "line 2.* id, page_type"),
+        ({"targets": ""}, "facebook_target.csv: 0"),
+    ],
+)
+def test_bad_files(tmp_path, changes, named):
+    write(tmp_path, **changes)
+    with pytest.raises(InvalidInput, match=named):
+        read_facebook(tmp_path, num_features=None)
+
+
+@pytest.mark.parametrize("name", ["facebook_edges.csv", "facebook.json", "facebook_target.csv"])
+def test_missing_file_or_no_text(tmp_path, name):
+    write(tmp_path)
+    for damage in (lambda path: path.write_bytes(path.read_bytes() + b"\xff\xfe"), Path.unlink):
+        damage(tmp_path / name)
+        with pytest.raises(InvalidInput, match=name):
+            read_facebook(tmp_path, num_features=None)

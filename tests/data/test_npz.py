@@ -53,31 +53,39 @@ def test_reads_the_toy(tmp_path, name):
     assert raw.num_classes == 2
 
 
+def test_the_real_file():
+    raw = read_citations(shared_data("cora"))
+    assert (raw.num_nodes, raw.num_edges) == (2708, 5429)
+    assert (raw.feat.shape[1], raw.num_classes) == (1433, 7)
+    assert raw.feat.sum() == 49216
+    assert [len(ids) for ids in (raw.train_idx, raw.val_idx, raw.test_idx)] == [140, 500, 1000]
+
+
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "named"),
     [
-        ({"labels": None}, "lacks labels"),
-        ({"adj_data": None, "attr_shape": None}, "lacks adj_data, attr_shape"),
-        ({"labels": np.array([1, 0, 1])}, r"adj_shape is \[4, 4\]; expected \[3, 3\]"),
-        ({"labels": np.array([1, 0, -1, 0])}, "labels must be one class"),
-        ({"labels": np.array([1, 0, np.nan, 0])}, "labels must be one class"),
-        ({"labels": np.array(["a", "b", "a", "b"])}, "labels must be one class"),
-        ({"adj_shape": np.array([4, 5])}, r"adj_shape is \[4, 5\]"),
-        ({"adj_shape": np.array(4)}, "adj_shape is 4"),
-        ({"adj_indices": np.array([2, 4, 0])}, r"adj_indices must be 0 … 3; found 0 … 4"),
-        ({"attr_indices": np.array([0, -1, 0, 1])}, r"attr_indices must be 0 … 2; found -1"),
-        ({"adj_indices": np.array([2.5, 3, 0])}, "adj_indices must be integers"),
-        ({"adj_indptr": np.array([0, 2, 1, 3, 3])}, "adj_indptr does not divide 3 entries into 4"),
-        ({"adj_indptr": np.array([0, 2, 2, 3])}, "adj_indptr does not divide"),
-        ({"adj_indptr": np.array([0, 2, 2, 3, 4])}, "adj_indptr does not divide"),
-        ({"attr_data": np.ones(3)}, "attr_indptr does not divide"),
-        ({"attr_data": np.array([1, np.nan, 1, 1])}, "attr_data holds NaN or infinity"),
-        ({"labels": np.array([1, 0, None, 0])}, "not an intact .npz file"),
+        ({"labels": None}, "labels"),
+        ({"adj_data": None, "attr_shape": None}, "adj_data, attr_shape"),
+        ({"labels": np.array([1, 0, 1])}, r"adj_shape .*\[4, 4\].*\[3, 3\]"),
+        ({"labels": np.array([1, 0, -1, 0])}, "labels"),
+        ({"labels": np.array([1, 0, np.nan, 0])}, "labels"),
+        ({"labels": np.array(["a", "b", "a", "b"])}, "labels"),
+        ({"adj_shape": np.array([4, 5])}, r"adj_shape .*\[4, 5\]"),
+        ({"adj_shape": np.array(4)}, "adj_shape .*4"),
+        ({"adj_indices": np.array([2, 4, 0])}, "adj_indices .*0 … 3.* 0 … 4"),
+        ({"attr_indices": np.array([0, -1, 0, 1])}, "attr_indices .*0 … 2.* -1"),
+        ({"adj_indices": np.array([2.5, 3, 0])}, "adj_indices"),
+        ({"adj_indptr": np.array([0, 2, 1, 3, 3])}, "adj_indptr .* 3 entries into 4"),
+        ({"adj_indptr": np.array([0, 2, 2, 3])}, "adj_indptr"),
+        ({"adj_indptr": np.array([0, 2, 2, 3, 4])}, "adj_indptr"),
+        ({"attr_data": np.ones(3)}, "attr_indptr"),
+        ({"attr_data": np.array([1, np.nan, 1, 1])}, "attr_data .*NaN"),
+        ({"labels": np.array([1, 0, None, 0])}, "intact"),
     ],
 )
-def test_bad_parts(tmp_path, changes, says):
+def test_bad_parts(tmp_path, changes, named):
     write(tmp_path, **changes)
-    with pytest.raises(InvalidInput, match=f"cora.npz: {says}"):
+    with pytest.raises(InvalidInput, match=f"cora.npz.*{named}"):
         read_citations(tmp_path, **SPLIT)
 
 
@@ -89,17 +97,5 @@ def test_missing_or_damaged_file(tmp_path):
     turned = whole[:60] + bytes(byte ^ 255 for byte in whole[60:90]) + whole[90:]
     for spoiled in (whole[:-30], whole[:200], b"", b"PK\x03\x04", b"text", turned):
         (tmp_path / "cora.npz").write_bytes(spoiled)
-        with pytest.raises(InvalidInput, match=r"cora.npz: not an intact .npz file"):
+        with pytest.raises(InvalidInput, match=r"cora.npz.* intact"):
             read_citations(tmp_path, **SPLIT)
-
-
-def test_the_real_file():
-    raw = read_citations(shared_data("cora"))
-    assert (raw.num_nodes, raw.num_edges, raw.feat.shape[1], raw.num_classes) == (
-        2708,
-        5429,
-        1433,
-        7,
-    )
-    assert raw.feat.sum() == 49216
-    assert [len(ids) for ids in (raw.train_idx, raw.val_idx, raw.test_idx)] == [140, 500, 1000]

@@ -30,34 +30,12 @@ def rewrite(path: Path, text: str) -> None:
     path.write_bytes(gzip.compress(text.encode()))
 
 
-def text_of(path: Path) -> str:
-    return gzip.decompress(path.read_bytes()).decode()
-
-
-def test_layout(folder):
-    files = {str(p.relative_to(folder)) for p in folder.rglob("*.gz")}
-    assert files == {
-        *(f"raw/{name}.csv.gz" for name in ("edge", "node-feat", "node-label")),
-        *(f"raw/num-{name}-list.csv.gz" for name in ("node", "edge")),
-        *(f"split/random/{name}.csv.gz" for name in ("train", "valid", "test")),
-    }
-    assert text_of(folder / "raw/edge.csv.gz") == "0,1\n0,2\n0,3\n1,3\n2,3\n"
-    assert text_of(folder / "raw/num-node-list.csv.gz") == "5\n"
-    assert text_of(folder / "split/random/test.csv.gz") == "2\n1\n"
-
-
 def test_reads_what_was_written(folder):
     found = read_ogb(folder)
     assert_same(found, square())
     assert found.src.dtype == np.int32
     assert found.feat.dtype == np.float32
     assert found.label.dtype == found.train_idx.dtype == np.int64
-
-
-def test_equal_data_gives_equal_bytes(folder, tmp_path):
-    write_ogb(square(), tmp_path / "again")
-    for path in folder.rglob("*.gz"):
-        assert path.read_bytes() == (tmp_path / "again" / path.relative_to(folder)).read_bytes()
 
 
 @st.composite
@@ -86,54 +64,43 @@ def test_any_data_set_comes_back(raw):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "says"),
+    ("file", "text", "named"),
     [
-        (
-            "raw/num-node-list",
-            "6\n",
-            "feat.csv.gz: found 5 lines; num-node-list.csv.gz says 6",
-        ),
-        ("raw/num-node-list", "0\n", "num-node-list.csv.gz, line 1: expected at least 1 node"),
-        ("raw/num-node-list", "5\n5\n", "num-node-list.csv.gz: found 2 lines; expected 1"),
-        ("raw/num-edge-list", "6\n", "edge.csv.gz: found 5 lines; num-edge-list.csv.gz says 6"),
-        ("raw/num-edge-list", "4\n", "edge.csv.gz: found more than 4 lines; num-edge-list"),
-        ("raw/edge", "0,1\n0,2\n0,x\n1,3\n2,3\n", "edge.csv.gz, line 3: column 2 is 'x'"),
-        ("raw/edge", "0,1\n0,2\n0,5\n1,3\n2,3\n", "column 2 is '5'; expected an ID of 0 … 4"),
-        ("raw/edge", "0,1\n0,2\n0,3,9\n1,3\n2,3\n", "line 3: found 3 columns; expected 2"),
-        ("raw/node-feat", "1,2\n1,2\n1,nan\n1,2\n1,2\n", "feat.csv.gz, line 3: column 2 is 'nan'"),
-        ("raw/node-feat", "1,2\n1,2\n1\n1,2\n1,2\n", "line 3: found 1 columns; expected 2"),
-        ("raw/node-label", "0\n1\n-1\n0\n1\n", "node-label.csv.gz, line 3: -1 is not a class"),
-        ("raw/node-label", "0\n1\n0.5\n0\n1\n", "node-label.csv.gz, line 3: 0.5 is not a class"),
-        ("raw/node-label", "0,1\n" * 5, "node-label.csv.gz, line 1: found 2 columns; expected 1"),
-        ("raw/node-label", "0\n", "node-label.csv.gz: found 1 lines; num-node-list.csv.gz says 5"),
-        ("split/random/train", "0\n5\n", "train.csv.gz, line 2: column 1 is '5'; expected an ID"),
-        ("split/random/train", "0\n3\n0\n", "train.csv.gz, line 3: node 0 is already in train.csv"),
-        ("split/random/test", "2\n4\n1\n", "test.csv.gz, line 2: node 4 is already in valid.csv"),
+        ("raw/num-node-list", "6\n", "feat.csv.gz.* 5 .* num-node-list.csv.gz .* 6"),
+        ("raw/num-node-list", "0\n", "num-node-list.csv.gz, line 1"),
+        ("raw/num-node-list", "5\n5\n", "num-node-list.csv.gz.* 2"),
+        ("raw/num-edge-list", "6\n", "edge.csv.gz.* 5 .* num-edge-list.csv.gz .* 6"),
+        ("raw/num-edge-list", "4\n", "edge.csv.gz.* 4 .* num-edge-list"),
+        ("raw/edge", "0,1\n0,2\n0,x\n1,3\n2,3\n", "edge.csv.gz, line 3: column 2 .*'x'"),
+        ("raw/edge", "0,1\n0,2\n0,5\n1,3\n2,3\n", "column 2 .*'5'.* 0 … 4"),
+        ("raw/edge", "0,1\n0,2\n0,3,9\n1,3\n2,3\n", "line 3.* 3 columns.* 2"),
+        ("raw/node-feat", "1,2\n1,2\n1,nan\n1,2\n1,2\n", "feat.csv.gz, line 3: column 2 .*'nan'"),
+        ("raw/node-feat", "1,2\n1,2\n1\n1,2\n1,2\n", "line 3.* 1 columns.* 2"),
+        ("raw/node-label", "0\n1\n-1\n0\n1\n", "node-label.csv.gz, line 3: -1"),
+        ("raw/node-label", "0\n1\n0.5\n0\n1\n", "node-label.csv.gz, line 3: 0.5"),
+        ("raw/node-label", "0,1\n" * 5, "node-label.csv.gz, line 1.* 2 columns.* 1"),
+        ("raw/node-label", "0\n", "node-label.csv.gz.* 1 .* num-node-list.csv.gz .* 5"),
+        ("split/random/train", "0\n5\n", "train.csv.gz, line 2: column 1 .*'5'"),
+        ("split/random/train", "0\n3\n0\n", "train.csv.gz, line 3: node 0 .* train.csv"),
+        ("split/random/test", "2\n4\n1\n", "test.csv.gz, line 2: node 4 .* valid.csv"),
     ],
 )
-def test_bad_content_is_named_with_its_line(folder, file, text, says):
+def test_bad_content_is_named_with_its_line(folder, file, text, named):
     rewrite(folder / f"{file}.csv.gz", text)
-    with pytest.raises(InvalidInput, match=re.escape(says)) as caught:
+    with pytest.raises(InvalidInput, match=f"{folder}.*{named}"):
         read_ogb(folder)
-    assert str(folder) in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        *("raw/edge", "raw/node-feat", "raw/node-label", "raw/num-node-list", "raw/num-edge-list"),
-        *("split/random/train", "split/random/valid", "split/random/test"),
-    ],
-)
 @pytest.mark.parametrize("spoil", ["missing", "cut", "not gzip"])
-def test_missing_or_damaged_file(folder, file, spoil):
-    path = folder / f"{file}.csv.gz"
-    data = path.read_bytes()
-    path.unlink()
-    if spoil != "missing":
-        path.write_bytes(data[:-6] if spoil == "cut" else gzip.decompress(data))
-    with pytest.raises(InvalidInput, match=re.escape(str(path))):
-        read_ogb(folder)
+def test_missing_or_damaged_file(folder, spoil):
+    for path in folder.rglob("*.gz"):
+        data = path.read_bytes()
+        path.unlink()
+        if spoil != "missing":
+            path.write_bytes(data[:-6] if spoil == "cut" else gzip.decompress(data))
+        with pytest.raises(InvalidInput, match=re.escape(str(path))):
+            read_ogb(folder)
+        path.write_bytes(data)
 
 
 def test_labels_may_be_written_as_decimals(folder):
@@ -141,16 +108,13 @@ def test_labels_may_be_written_as_decimals(folder):
     assert read_ogb(folder).label.tolist() == [0, 1, 0, 1, 1]
 
 
-def test_one_split_needs_no_name_several_do(folder):
+def test_one_split_needs_no_name_several_do(tmp_path, folder):
     write_ogb(square(), folder, split="time")
-    with pytest.raises(InvalidInput, match="found random, time"):
+    with pytest.raises(InvalidInput, match="random, time"):
         read_ogb(folder)
     assert_same(read_ogb(folder, split="time"), square())
-    with pytest.raises(InvalidInput, match=r"train.csv.gz: no such file"):
+    with pytest.raises(InvalidInput, match=r"train.csv.gz"):
         read_ogb(folder, split="none")
-
-
-def test_no_split(tmp_path, folder):
     (folder / "split").rename(tmp_path / "elsewhere")
-    with pytest.raises(InvalidInput, match="expected one folder; found none"):
+    with pytest.raises(InvalidInput, match="none"):
         read_ogb(folder)

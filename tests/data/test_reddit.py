@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import gnnlab as dgl
-from gnnlab.data import DownloadFailed, load
+from gnnlab.data import load
 from gnnlab.data.reddit import read_reddit
 from gnnlab.errors import InvalidInput
 from tests.data.test_download import server  # noqa: F401
@@ -50,22 +50,12 @@ def archive(folder):
 
 @pytest.fixture
 def mirror(tmp_path, monkeypatch, server):  # noqa: F811
-    """A server with both archives, the second with self-loops, and the three citation graphs."""
+    """A server with both archives, the second with self-loops."""
     loops = matrix([*EDGES[0], 0, 1, 2, 3], [*EDGES[1], 0, 1, 2, 3])
     write(tmp_path / "plain")
     write(tmp_path / "loops", graph=loops, name="reddit_self_loop_graph")
     server.files["reddit.zip"] = archive(tmp_path / "plain")
     server.files["reddit_self_loop.zip"] = archive(tmp_path / "loops")
-    papers = citations() | {"labels": np.zeros(4, int)}
-    many = {name: papers[name] for name in papers if not name.startswith("adj")}
-    many |= {"attr_shape": np.array([1600, 3]), "labels": np.arange(1600) % 3}
-    many |= {"attr_indptr": np.repeat(papers["attr_indptr"], [1, 1, 1, 1, 1597])}
-    many |= {"adj_data": np.ones(2), "adj_indices": np.array([1, 2]), "adj_shape": [1600, 1600]}
-    many |= {"adj_indptr": np.array([0, 2] + [2] * 1599)}
-    for name in ("citeseer", "pubmed"):
-        held = io.BytesIO()
-        np.savez(held, **many)
-        server.files[f"{name}.npz"] = held.getvalue()
     monkeypatch.setenv("GNNLAB_DATA_URL", server.url)
     monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "home"))
     return server
@@ -103,61 +93,8 @@ def test_raw_dir_takes_the_archive_or_holds_the_files(mirror, tmp_path):
     assert looped[0].num_edges() == 8
     assert looped.graph.num_edges() == 4
     assert len(mirror.ranges) == 1
-    with pytest.raises(
-        InvalidInput, match=r"reddit_graph.npz: holds no self-loops; unpack reddit_"
-    ):
+    with pytest.raises(InvalidInput, match=r"reddit_graph.npz.* reddit_"):
         load("reddit", self_loop=True, folder=tmp_path / "plain")
-
-
-@pytest.mark.parametrize(
-    ("data", "graph", "says"),
-    [
-        ({"label": np.array([0, 1, -1, 0])}, None, "reddit_data.npz: label must be one class"),
-        ({"label": np.array([0.0, 1, 1, 0])}, None, "label must be one class 0, 1, 2 … a node"),
-        ({"feature": np.zeros((3, 2))}, None, r"feature must be floats of shape \[4, features\]"),
-        ({"feature": np.zeros((4, 2), int)}, None, "feature must be floats"),
-        ({"feature": np.full((4, 2), np.nan)}, None, "feature holds NaN or infinity"),
-        ({"node_types": np.array([1, 2, 3])}, None, "node_types must be 1"),
-        ({"node_types": np.array([1, 2, 3, 4])}, None, "node_types must be 1"),
-        ({"node_types": np.array([1, None, 3, 4])}, None, "not an intact .npz file"),
-        ({}, matrix([0], [4], 5), r"shape is \[5, 5\]; expected \[4, 4\], the number of labels"),
-        ({}, matrix(*EDGES).tocsr(), "reddit_graph.npz: lacks row, col; it has"),
-    ],
-)
-def test_bad_parts(tmp_path, data, graph, says):
-    write(tmp_path, posts(**data), graph)
-    with pytest.raises(InvalidInput, match=says):
-        read_reddit(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("row", "error"),
-    [([0, 4], "must be node IDs 0 … 3"), ([0, 2**32], "must be node IDs"), ([0.5, 1], "must be")],
-)
-def test_bad_edges(tmp_path, row, error):
-    write(tmp_path)
-    parts = {"row": np.array(row), "col": np.array([1, 2]), "shape": np.array([4, 4])}
-    np.savez(tmp_path / "reddit_graph.npz", **parts)
-    with pytest.raises(InvalidInput, match=error):
-        read_reddit(tmp_path)
-    parts["row"] = np.array([1])
-    np.savez(tmp_path / "reddit_graph.npz", **parts)
-    with pytest.raises(InvalidInput, match="two arrays of one length"):
-        read_reddit(tmp_path)
-
-
-def test_foreign_archives(mirror, tmp_path):
-    mirror.files["reddit.zip"] = b"no archive"
-    with pytest.raises(InvalidInput, match=r"reddit.zip: damaged"):
-        load("reddit")
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
-        target.writestr("other.txt", "1")
-    mirror.files["reddit_self_loop.zip"] = (tmp_path / "x.zip").read_bytes()
-    with pytest.raises(InvalidInput, match=r"reddit_data.npz: no such file"):
-        load("reddit", self_loop=True)
-    del mirror.files["citeseer.npz"]
-    with pytest.raises(DownloadFailed, match="404"):
-        load("citeseer")
 
 
 def test_files_in_a_folder_of_the_caller_are_kept(mirror, tmp_path):
@@ -167,3 +104,45 @@ def test_files_in_a_folder_of_the_caller_are_kept(mirror, tmp_path):
     options = {"train_per_class": 1, "num_val": 1, "num_test": 1}
     assert load("cora", folder=tmp_path, **options)[0].ndata["label"].tolist() == [0, 1, 0, 1]
     assert mirror.ranges == []
+
+
+def edges(row, col=(1, 2)):
+    return {"row": np.array(row), "col": np.array(col), "shape": np.array([4, 4])}
+
+
+@pytest.mark.parametrize(
+    ("data", "graph", "named"),
+    [
+        ({"label": np.array([0, 1, -1, 0])}, None, "reddit_data.npz: label"),
+        ({"label": np.array([0.0, 1, 1, 0])}, None, "label"),
+        ({"feature": np.zeros((3, 2))}, None, r"feature .*\[4, "),
+        ({"feature": np.zeros((4, 2), int)}, None, "feature"),
+        ({"feature": np.full((4, 2), np.nan)}, None, "feature .*NaN"),
+        ({"node_types": np.array([1, 2, 3])}, None, "node_types"),
+        ({"node_types": np.array([1, 2, 3, 4])}, None, "node_types"),
+        ({"node_types": np.array([1, None, 3, 4])}, None, "npz"),
+        ({}, matrix([0], [4], 5), r"shape .*\[5, 5\].*\[4, 4\]"),
+        ({}, matrix(*EDGES).tocsr(), "reddit_graph.npz.* row, col"),
+        ({}, edges([0, 4]), "0 … 3"),
+        ({}, edges([0, 2**32]), "0 … 3"),
+        ({}, edges([0.5, 1]), "row"),
+        ({}, edges([1]), "one length"),
+    ],
+)
+def test_bad_parts(tmp_path, data, graph, named):
+    write(tmp_path, posts(**data), None if isinstance(graph, dict) else graph)
+    if isinstance(graph, dict):
+        np.savez(tmp_path / "reddit_graph.npz", **graph)
+    with pytest.raises(InvalidInput, match=named):
+        read_reddit(tmp_path)
+
+
+def test_foreign_archives(mirror, tmp_path):
+    mirror.files["reddit.zip"] = b"no archive"
+    with pytest.raises(InvalidInput, match=r"reddit.zip"):
+        load("reddit")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
+        target.writestr("other.txt", "1")
+    mirror.files["reddit_self_loop.zip"] = (tmp_path / "x.zip").read_bytes()
+    with pytest.raises(InvalidInput, match=r"reddit_data.npz"):
+        load("reddit", self_loop=True)

@@ -1,6 +1,8 @@
-"""Graphs and samplers for the tests of mini-batches of edges."""
+"""Graphs and samplers for the tests of mini-batches, and what a mini-batch holds."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 
@@ -57,3 +59,20 @@ SAMPLERS = {
     "weighted": lambda: NeighborSampler([5, 5], prob="w"),
     "frontier": Frontier,
 }
+
+
+def content(epoch: Any) -> list[Any]:
+    """Everything that mini-batches hold, as plain lists: edges, IDs, and features of all graphs."""
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, torch.Tensor):
+            return part.tolist()
+        if isinstance(part, dgl.Graph):
+            frames = part.src_frames, part.dst_frames, part.edge_frames
+            columns = [{(kind, n): f[n] for kind, f in each.items() for n in f} for each in frames]
+            return plain([{e: part.edges(etype=e) for e in part.canonical_etypes}, *columns])
+        if isinstance(part, dict):
+            return {key: plain(value) for key, value in part.items()}
+        return [plain(each) for each in part]
+
+    return [plain(batch) for batch in epoch]

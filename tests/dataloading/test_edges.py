@@ -11,7 +11,7 @@ from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, as_edge_predicti
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
 from gnnlab.errors import InvalidInput, OutOfRange
 from tests.accelerator import GPU
-from tests.dataloading.samples import FOLLOWS, PLAYS, REVERSE, Frontier, friends, players
+from tests.dataloading.samples import FOLLOWS, PLAYS, REVERSE
 
 
 @pytest.fixture
@@ -22,16 +22,6 @@ def ring() -> dgl.Graph:
     3 ⇄ 2
     """
     return dgl.graph(([0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]))
-
-
-@pytest.fixture
-def graph() -> dgl.Graph:
-    return friends()
-
-
-@pytest.fixture
-def typed() -> dgl.Graph:
-    return players()
 
 
 def test_a_mini_batch_that_can_be_drawn(ring):
@@ -64,48 +54,31 @@ def test_without_negatives_there_are_three_parts(ring):
     assert block.num_dst_nodes() == 3 and sorted(input_nodes.tolist()) == [0, 1, 2, 3]
 
 
-def test_both_graphs_and_the_blocks_are_on_the_same_nodes(graph):
-    loader = EdgeDataLoader(
-        graph, range(3000), NeighborSampler([4, 4]), negative_sampler=Uniform(5), batch_size=300
-    )
-    for input_nodes, pairs, negatives, blocks in loader:
-        nodes = pairs.ndata[dgl.NID]
-        assert torch.equal(nodes, negatives.ndata[dgl.NID])
-        assert torch.equal(nodes, blocks[-1].dstdata[dgl.NID])
-        assert torch.equal(input_nodes, blocks[0].srcdata[dgl.NID])
-        assert len(torch.unique(nodes)) == len(nodes)
-        eids = pairs.edata[dgl.EID]
-        src, dst = (nodes[end] for end in pairs.edges())
-        assert all(
-            torch.equal(*ends) for ends in zip((src, dst), graph.find_edges(eids), strict=True)
-        )
-        assert torch.equal(nodes[negatives.edges()[0]], src.repeat_interleave(5))
-
-
-def test_typed_pairs(typed):
-    negative_sampler = Uniform(2)
+def test_both_graphs_and_the_blocks_are_on_the_same_nodes(typed):
     loader = EdgeDataLoader(
         typed,
         {"plays": range(400), FOLLOWS: torch.arange(200)},
         NeighborSampler([3, 3]),
-        negative_sampler=negative_sampler,
+        negative_sampler=Uniform(2),
         batch_size=64,
         shuffle=True,
     )
     seen = {PLAYS: [], FOLLOWS: []}
-    for _inputs, pairs, negatives, blocks in loader:
+    for inputs, pairs, negatives, blocks in loader:
         assert sum(pairs.num_edges(e) for e in (PLAYS, FOLLOWS)) in (64, 600 % 64)
         for ntype in typed.ntypes:
             nodes = pairs.nodes[ntype].data[dgl.NID]
             assert torch.equal(nodes, negatives.nodes[ntype].data[dgl.NID])
             assert torch.equal(nodes, blocks[-1].dstnodes[ntype].data[dgl.NID])
+            assert torch.equal(inputs[ntype], blocks[0].srcnodes[ntype].data[dgl.NID])
+            assert len(torch.unique(nodes)) == len(nodes)
         for etype in (PLAYS, FOLLOWS):
             eids = pairs.edges[etype].data[dgl.EID]
             src, dst = pairs.edges(etype=etype)
             expected = typed.find_edges(eids, etype=etype)
             assert torch.equal(pairs.nodes[etype[0]].data[dgl.NID][src], expected[0])
             assert torch.equal(pairs.nodes[etype[2]].data[dgl.NID][dst], expected[1])
-            assert negatives.num_edges(etype) == 2 * len(eids)
+            assert torch.equal(negatives.edges(etype=etype)[0], src.repeat_interleave(2))
             seen[etype] += eids.tolist()
         assert torch.equal(
             pairs.nodes["user"].data["x"],
@@ -117,60 +90,6 @@ def test_typed_pairs(typed):
         PLAYS: list(range(400)),
         FOLLOWS: list(range(200)),
     }
-
-
-def content(epoch):
-    """Everything that an epoch holds, as plain lists."""
-    return [
-        (
-            inputs.tolist(),
-            [[*(end.tolist() for end in g.edges()), g.ndata["x"].tolist()] for g in graphs],
-            [graphs[0].edata[name].tolist() for name in (dgl.EID, "w", "y")],
-            [[end.tolist() for end in block.edges()] for block in blocks],
-            [block.edata[dgl.EID].tolist() for block in blocks],
-            blocks[0].srcdata["x"].tolist(),
-        )
-        for inputs, *graphs, blocks in epoch
-    ]
-
-
-@pytest.mark.parametrize("negative_sampler", [Uniform(2), DegreePower(2), GlobalUniform(2), None])
-@pytest.mark.parametrize(
-    "options",
-    [{"prefetch": 2}, {"num_workers": 1}, {"num_workers": 2}],
-    ids=["thread", "one worker", "two workers"],
-)
-def test_batches_do_not_depend_on_who_makes_them(graph, negative_sampler, options, torch_threads):
-    def epochs(**options):
-        loader = EdgeDataLoader(
-            graph,
-            range(500),
-            NeighborSampler([3, 4]),
-            exclude="reverse_id",
-            reverse_eids=REVERSE,
-            negative_sampler=negative_sampler,
-            batch_size=128,
-            shuffle=True,
-            seed=1,
-            **options,
-        )
-        return [content(loader), content(loader)]
-
-    torch_threads(1)
-    expected = epochs(prefetch=0)
-    assert expected[0] != expected[1]
-    torch_threads(2)
-    assert epochs(**options) == expected
-
-
-def test_only_the_library_s_own_parts_run_in_a_thread(graph):
-    def prefetch(sampler=None, **options):
-        return EdgeDataLoader(graph, [0], sampler or NeighborSampler([2]), **options).prefetch
-
-    assert prefetch() == prefetch(negative_sampler=Uniform(2), exclude="self") == 2
-    assert prefetch(Frontier()) == 0
-    assert prefetch(exclude=lambda eids: eids) == 0
-    assert prefetch(negative_sampler=lambda g, eids: ([0], [1])) == 0
 
 
 def test_features_follow_and_named_ones_are_fetched_ahead(graph):
@@ -187,23 +106,6 @@ def test_features_follow_and_named_ones_are_fetched_ahead(graph):
     assert isinstance(block.edge_frames["_N", "_E", "_N"].column("w"), torch.Tensor)
     assert pairs.edata["y"].tolist() == [5, 9]
     assert torch.equal(pairs.ndata["x"], graph.ndata["x"][pairs.ndata[dgl.NID]])
-
-
-def test_the_older_order_of_arguments(graph):
-    negative_sampler = Uniform(1)
-    by_place = EdgeDataLoader(
-        graph, np.arange(10), NeighborSampler([2]), "cpu", None, "reverse_id", REVERSE, None,
-        negative_sampler, batch_size=4,
-    )  # fmt: skip
-    assert [pairs.num_edges() for _, pairs, _, _ in by_place] == [4, 4, 2]
-    by_name = EdgeDataLoader(
-        g=graph, eids=[1, 2], graph_sampler=NeighborSampler([2]), device="cpu", exclude="self"
-    )
-    assert len(by_name) == 2 and len(next(iter(by_name))) == 3
-    mask = torch.zeros(3000, dtype=torch.bool)
-    mask[[4, 7]] = True
-    (_, pairs, _) = next(iter(EdgeDataLoader(graph, mask, NeighborSampler([2]), batch_size=2)))
-    assert pairs.edata[dgl.EID].tolist() == [4, 7]
 
 
 def test_blocks_from_another_graph(graph):
@@ -223,7 +125,7 @@ def test_blocks_from_another_graph(graph):
         assert block.edata[dgl.EID].max() < 2000
         assert block.num_edges() == training.in_degrees(block.dstdata[dgl.NID]).sum()
         assert torch.equal(block.edata["w"], block.edata[dgl.EID].float())
-    with pytest.raises(InvalidInput, match="blocks are sampled on g_sampling"):
+    with pytest.raises(InvalidInput, match=r"'self'.*g_sampling"):
         EdgeDataLoader(graph, [1], NeighborSampler([2]), g_sampling=training, exclude="self")
     same = EdgeDataLoader(graph, [1], NeighborSampler([2]), g_sampling=graph, exclude="self")
     assert len(list(same)) == 1
@@ -261,13 +163,25 @@ def test_negative_samplers_of_your_own(graph, typed):
         assert games[negatives.edges(etype="plays")[1]].tolist() == [3, 3]
 
 
+def test_the_older_order_of_arguments(graph):
+    by_place = EdgeDataLoader(
+        graph, np.arange(10), NeighborSampler([2]), "cpu", None, "reverse_id", REVERSE, None,
+        Uniform(1), batch_size=4,
+    )  # fmt: skip
+    assert [pairs.num_edges() for _, pairs, _, _ in by_place] == [4, 4, 2]
+    by_name = EdgeDataLoader(g=graph, eids=[1, 2], graph_sampler=NeighborSampler([2]))
+    assert len(by_name) == 2 and len(next(iter(by_name))) == 3
+
+
 def test_int32_graphs(graph):
-    sampler = as_edge_prediction_sampler(
-        NeighborSampler([2]), "reverse_id", REVERSE, negative_sampler=Uniform(2)
-    )
-    inputs, pairs, negatives, (block,) = sampler.sample(graph.int(), [1, 2])
-    ids = (inputs, *pairs.edges(), *negatives.edges(), pairs.edata[dgl.EID], pairs.ndata[dgl.NID])
-    assert {x.dtype for x in (*ids, block.edata[dgl.EID])} == {torch.int32}
+    for negatives in (Uniform(2), DegreePower(2), GlobalUniform(2)):
+        sampler = as_edge_prediction_sampler(
+            NeighborSampler([2]), "reverse_id", REVERSE, negative_sampler=negatives
+        )
+        inputs, *graphs, (block,) = sampler.sample(graph.int(), [1, 2])
+        ids = [inputs, block.edata[dgl.EID], *graphs[0].edges(), *graphs[1].edges()]
+        ids += [graphs[0].edata[dgl.EID], graphs[0].ndata[dgl.NID]]
+        assert {x.dtype for x in ids} == {torch.int32}
 
 
 def test_no_edges(graph):
@@ -276,36 +190,19 @@ def test_no_edges(graph):
     assert [len(inputs), pairs.num_edges(), negatives.num_edges(), block.num_edges()] == [0] * 4
 
 
-def test_ambiguous_names_are_refused():
-    edges = ([0, 1], [1, 0])
-    g = dgl.heterograph({("user", "likes", "game"): edges, ("user", "likes", "film"): edges})
-    sampler = as_edge_prediction_sampler(NeighborSampler([2]))
-    with pytest.raises(InvalidInput, match=r"'likes' is ambiguous.*'film'\), .*'game'\)"):
-        sampler.sample(g, {"likes": [0]})
-    with pytest.raises(InvalidInput, match="say which edge type is meant"):
-        sampler.sample(g, [0])
-    assert sampler.sample(g, {("user", "likes", "film"): [0]})[1].num_edges() == 1
-
-
 def test_bad_input_says_what_is_wrong(graph, typed):
-    nodes = NeighborSampler([2])
-
     def sample(g=graph, seeds=(0,), **options):
-        return as_edge_prediction_sampler(nodes, **options).sample(g, seeds)
+        return as_edge_prediction_sampler(NeighborSampler([2]), **options).sample(g, seeds)
 
-    with pytest.raises(OutOfRange, match="edge 3000 does not exist"):
-        sample(seeds=[3000])
-    with pytest.raises(InvalidInput, match=r"needs a method sample\(g, nodes, exclude_eids=None\)"):
-        as_edge_prediction_sampler([10, 25])
-    with pytest.raises(InvalidInput, match=r"callable as negative_sampler\(g, eids\).*found 5"):
+    with pytest.raises(InvalidInput, match=r"negative_sampler.*5"):
         sample(negative_sampler=5)
-    with pytest.raises(InvalidInput, match=r"must return \(src, dst\) .*; found int"):
+    with pytest.raises(InvalidInput, match="int"):
         sample(negative_sampler=lambda g, eids: 3)
     with pytest.raises(InvalidInput, match="2 sources and 1 destinations"):
         sample(negative_sampler=lambda g, eids: ([0, 1], [1]))
-    with pytest.raises(OutOfRange, match="node 100 does not exist"):
+    with pytest.raises(OutOfRange, match="node 100"):
         sample(negative_sampler=lambda g, eids: ([0], [100]))
-    with pytest.raises(InvalidInput, match=r"must return a dict edge type → \(src, dst\)"):
+    with pytest.raises(InvalidInput, match=r"negative sampler.*'follows'"):
         seeds = {"plays": [0], "follows": [0]}
         sample(typed, seeds, negative_sampler=lambda g, eids: ([0], [0]))
 

@@ -9,25 +9,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, as_edge_prediction_sampler
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
-from tests.dataloading.samples import (
-    FOLLOWS,
-    PLAYED,
-    PLAYS,
-    REVERSE,
-    SAMPLERS,
-    friends,
-    players,
-)
-
-
-@pytest.fixture
-def graph() -> dgl.Graph:
-    return friends()
-
-
-@pytest.fixture
-def typed() -> dgl.Graph:
-    return players()
+from tests.dataloading.samples import FOLLOWS, PLAYED, PLAYS, REVERSE, SAMPLERS
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -91,11 +73,7 @@ def test_excluded_edges_of_typed_graphs(typed, mode, short):
         names = ("plays", "follows") if short else (PLAYS, FOLLOWS)
         seeds = dict(zip(names, (plays, follows), strict=True))
         _, pairs, blocks = sampler.sample(typed, seeds)
-        assert {e: pairs.num_edges(e) for e in typed.canonical_etypes} == {
-            PLAYS: 50,
-            FOLLOWS: 20,
-            PLAYED: 0,
-        }
+        assert [pairs.num_edges(e) for e in (PLAYS, FOLLOWS, PLAYED)] == [50, 20, 0]
         nodes = {t: blocks[-1].dstnodes[t].data[dgl.NID] for t in typed.ntypes}
         forbidden = FORBIDDEN[mode](plays, follows)
         for etype in typed.canonical_etypes:
@@ -119,7 +97,7 @@ def test_samplers_of_your_own(graph):
         def sample(self, g, nodes):
             return NeighborSampler([-1]).sample(g, nodes)
 
-    with pytest.raises(TypeError, match=r"Blind.sample\(g, nodes\) cannot leave out") as caught:
+    with pytest.raises(TypeError, match=r"Blind.sample\(g, nodes\)") as caught:
         as_edge_prediction_sampler(Blind())
     assert isinstance(caught.value, InvalidInput)
 
@@ -128,7 +106,7 @@ def test_samplers_of_your_own(graph):
             return NeighborSampler([-1]).sample_blocks(g, seed_nodes)
 
     assert len(as_edge_prediction_sampler(HalfBlind()).sample(graph, [3])) == 3
-    with pytest.raises(TypeError, match=r"HalfBlind.sample_blocks\(g, seed_nodes\) cannot leave"):
+    with pytest.raises(TypeError, match=r"HalfBlind.sample_blocks"):
         as_edge_prediction_sampler(HalfBlind(), exclude="self")
 
 
@@ -146,20 +124,21 @@ def test_bad_input_says_what_is_wrong(graph, typed):
     def sample(g=graph, seeds=(0,), **options):
         return as_edge_prediction_sampler(NeighborSampler([2]), **options).sample(g, seeds)
 
-    with pytest.raises(InvalidInput, match="'self', 'reverse_id', 'reverse_types' or a callable"):
-        sample(exclude="both")
-    with pytest.raises(InvalidInput, match="'reverse_id' needs reverse_eids"):
-        sample(exclude="reverse_id")
-    with pytest.raises(InvalidInput, match="'reverse_types' needs reverse_etypes"):
-        sample(exclude="reverse_types", reverse_etypes="plays")
-    with pytest.raises(InvalidInput, match=r"shape \(3000,\); found torch.int64 of shape \(3,\)"):
-        sample(exclude="reverse_id", reverse_eids=[1, 0, 2])
-    for wrong in (REVERSE > 5, REVERSE.to(torch.complex64), ["a"] * 3000):
-        with pytest.raises(InvalidInput, match="reverse_eids"):
-            sample(exclude="reverse_id", reverse_eids=wrong)
-    with pytest.raises(OutOfRange, match="edge 3001 does not exist"):
+    for options, named in (
+        ({"exclude": "both"}, "'both'"),
+        ({"exclude": "reverse_id"}, "reverse_eids"),
+        ({"exclude": "reverse_types", "reverse_etypes": "plays"}, "reverse_etypes"),
+        ({"exclude": "reverse_id", "reverse_eids": [1, 0, 2]}, r"\(3000,\).*\(3,\)"),
+        *(
+            ({"exclude": "reverse_id", "reverse_eids": wrong}, "reverse_eids")
+            for wrong in (REVERSE > 5, REVERSE.to(torch.complex64), ["a"] * 3000)
+        ),
+    ):
+        with pytest.raises(InvalidInput, match=named):
+            sample(**options)
+    with pytest.raises(OutOfRange, match="edge 3001"):
         sample(exclude="reverse_id", reverse_eids=REVERSE + 1501)
-    with pytest.raises(NotFound, match=r"no entry for edge type .*'follows'.*it has .*'plays'"):
+    with pytest.raises(NotFound, match=r"'follows'.*'plays'"):
         sample(typed, {"follows": [0]}, exclude="reverse_id", reverse_eids={"plays": range(400)})
-    with pytest.raises(InvalidInput, match=r"400 edges of type .* and 200 of type"):
+    with pytest.raises(InvalidInput, match=r"400 edges.*200"):
         sample(typed, {"plays": [0]}, exclude="reverse_types", reverse_etypes={"plays": "follows"})

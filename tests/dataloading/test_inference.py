@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.errors import InvalidInput
 
 
 def test_ranges_cover_the_graph_without_copying():
@@ -67,11 +66,3 @@ def test_source_rows_are_multiplied_once_for_all_blocks(make, mode):
         assert sizes.count(100) == 2
         torch.testing.assert_close(infer(), conv(g, x))
     assert infer().requires_grad
-
-
-def test_bad_input():
-    typed = dgl.heterograph({("a", "r", "b"): ([0], [0])})
-    with pytest.raises(InvalidInput, match="one node type"):
-        next(dgl.dataloading.full_neighbor_blocks(typed))
-    with pytest.raises(InvalidInput, match="at least 1; found 0"):
-        next(dgl.dataloading.full_neighbor_blocks(dgl.rand_graph(3, 3), 0))

@@ -15,6 +15,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from tests.accelerator import DEVICE, GPU, NAME
+from tests.dataloading.samples import content
 from tests.helpers import HAS_GPU, let_go, run_ranks, run_script
 
 
@@ -34,22 +35,6 @@ def loader(g, seeds=range(100), fanouts=(3, 4), **options):
     )
 
 
-def content(epoch):
-    """Everything that an epoch holds, as plain lists."""
-    return [
-        (
-            inputs.tolist(),
-            outputs.tolist(),
-            [[end.tolist() for end in block.edges()] for block in blocks],
-            [block.edata[dgl.EID].tolist() for block in blocks],
-            blocks[0].srcdata["x"].tolist(),
-            blocks[-1].dstdata["y"].tolist(),
-            blocks[0].edata["w"].tolist(),
-        )
-        for inputs, outputs, blocks in epoch
-    ]
-
-
 def test_every_seed_comes_once(graph):
     batches = [outputs for _, outputs, _ in loader(graph)]
     assert [len(b) for b in batches] == [32, 32, 32, 4]
@@ -59,33 +44,10 @@ def test_every_seed_comes_once(graph):
     assert len(full) == 3 and [len(b[1]) for b in full] == [32, 32, 32]
     in_order = torch.cat([b[1] for b in loader(graph, shuffle=False)])
     assert in_order.tolist() == list(range(100))
-
-
-def test_features_follow(graph):
     for inputs, outputs, blocks in loader(graph):
         assert torch.equal(blocks[0].srcdata["x"], graph.ndata["x"][inputs])
         assert torch.equal(blocks[-1].dstdata["y"], outputs)
         assert torch.equal(blocks[1].edata["w"], graph.edata["w"][blocks[1].edata[dgl.EID]])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"prefetch": 0}, {"prefetch": 3}, {"num_workers": 1}, {"num_workers": 2}],
-    ids=["asked", "thread", "one worker", "two workers"],
-)
-def test_batches_do_not_depend_on_who_makes_them(graph, options, torch_threads):
-    torch_threads(1)
-    expected = [content(epoch) for epoch in [loader(graph, prefetch=0)] * 2]
-    assert expected[0] != expected[1]  # epochs differ
-    torch_threads(2)
-    data = loader(graph, **options)
-    assert [content(data), content(data)] == expected
-
-
-def test_workers_can_be_kept(graph):
-    kept = loader(graph, num_workers=1, persistent_workers=True)
-    fresh = loader(graph)
-    assert [content(kept), content(kept)] == [content(fresh), content(fresh)]
 
 
 def test_a_mini_batch_that_cannot_be_sent_is_an_error(graph):
@@ -96,7 +58,7 @@ def test_a_mini_batch_that_cannot_be_sent_is_an_error(graph):
             return lambda: seeds
 
     data = dgl.dataloading.DataLoader(graph, range(4), Sampler([1]), num_workers=1)
-    with pytest.raises(AttributeError, match="Can't pickle local object") as caught:
+    with pytest.raises(AttributeError, match="pickle") as caught:
         next(iter(data))
     let_go(caught)
 
@@ -106,13 +68,8 @@ def test_a_mini_batch_without_room_is_an_error(graph, monkeypatch):
         raise RuntimeError("unable to allocate shared memory(shm): No space left on device")
 
     monkeypatch.setattr("gnnlab.dataloading.executors.ForkingPickler", SimpleNamespace(dumps=dumps))
-    data = dgl.dataloading.DataLoader(
-        graph, range(4), dgl.dataloading.NeighborSampler([1]), num_workers=1
-    )
-    with pytest.raises(
-        dgl.GNNLabError, match=r"for the mini-batch of a worker .* Enlarge /dev/shm"
-    ) as caught:
-        next(iter(data))
+    with pytest.raises(dgl.GNNLabError, match="/dev/shm") as caught:
+        next(iter(loader(graph, num_workers=1)))
     let_go(caught)
 
 
@@ -138,31 +95,12 @@ def test_without_a_seed_the_base_seed_rules(graph):
 def test_the_older_form(graph):
     sampler = dgl.dataloading.MultiLayerNeighborSampler([4, 4, 4])
     data = dgl.dataloading.NodeDataLoader(
-        graph, np.arange(70), sampler, batch_size=32, shuffle=True, drop_last=False, num_workers=0
+        graph, nids=np.arange(70), block_sampler=sampler, batch_size=32, device="cpu"
     )
     assert [len(outputs) for _, outputs, blocks in data if len(blocks) == 3] == [32, 32, 6]
-    by_name = dgl.dataloading.NodeDataLoader(
-        graph, nids=[1, 2], block_sampler=sampler, device="cpu"
-    )
-    assert len(by_name) == 2
 
 
-def test_seeds_of_other_dtypes():
-    """IDs that the graph's dtype cannot hold must not become others."""
-    g = dgl.graph(([0, 1, 2], [1, 2, 0]), idtype=torch.int32)
-    sampler = dgl.dataloading.NeighborSampler([1])
-    ((_, seeds, _),) = dgl.dataloading.DataLoader(
-        g, np.array([2, 0], np.uint16), sampler, batch_size=2
-    )
-    assert (seeds.tolist(), seeds.dtype) == ([2, 0], torch.int32)
-    with pytest.raises(dgl.OutOfRange):
-        dgl.dataloading.DataLoader(g, [2**32 + 1], sampler)
-    for wrong in (torch.tensor([1, 0, 1], dtype=torch.uint8), [1j], [float("nan")]):
-        with pytest.raises(dgl.InvalidInput):
-            dgl.dataloading.DataLoader(g, wrong, sampler)
-
-
-def test_masks_and_types():
+def test_seeds_of_types():
     g = dgl.heterograph({("user", "plays", "game"): ([0, 1, 2], [0, 1, 1])})
     g.nodes["user"].data["x"] = torch.arange(3.0)
     seeds = {"user": torch.tensor([2, 0]), "game": [1]}
@@ -175,9 +113,6 @@ def test_masks_and_types():
             seen[ntype] += ids.tolist()
         assert torch.equal(block.srcnodes["user"].data["x"], inputs["user"].float())
     assert {t: sorted(ids) for t, ids in seen.items()} == {"user": [0, 2], "game": [1]}
-    mask = torch.tensor([False, True, False, True])
-    plain = dgl.dataloading.DataLoader(dgl.rand_graph(4, 8), mask, sampler)
-    assert [outputs.tolist() for _, outputs, _ in plain] == [[1], [3]]
 
 
 def test_named_features_are_fetched_ahead(graph):
@@ -300,7 +235,7 @@ def test_all_batches_of_workers_may_be_kept():
         def epoch(soft, hard):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             data = dgl.dataloading.DataLoader(
-                dgl.rand_graph(900, 3000), range(900), dgl.dataloading.NeighborSampler([2]),
+                dgl.rand_graph(300, 900), range(300), dgl.dataloading.NeighborSampler([2]),
                 batch_size=5, num_workers=1)
             return len(list(data))
 
@@ -312,7 +247,7 @@ def test_all_batches_of_workers_may_be_kept():
             print("open files" in str(error), "300" in str(error))
         """
     )
-    assert printed.split() == ["180", "True", "True"]
+    assert printed.split() == ["60", "True", "True"]
 
 
 def test_ranks_with_the_same_seeds_are_told_once():
@@ -368,15 +303,17 @@ def test_only_what_says_so_itself_is_sampled_in_a_thread(graph):
     threads = set()
     list(dgl.dataloading.DataLoader(graph, [1, 2], Own([2])))
     assert threads == {threading.main_thread()}
-    assert [prefetch(kind([2])) for kind in (Own, Labor, Pure, type("Sub", (Pure,), {}))] == [
-        *(0, 0, 2, 0)
-    ]
+    kinds = Own, Labor, Pure, type("Sub", (Pure,), {})
+    assert [prefetch(kind([2])) for kind in kinds] == [0, 0, 2, 0]
     pairs, plain = dgl.dataloading.EdgePredictionSampler, dgl.dataloading.NeighborSampler([2])
     uniform = dgl.dataloading.negative_sampler.Uniform(2)
     assert prefetch(pairs(plain, negative_sampler=uniform)) == 2
     assert prefetch(pairs(plain, negative_sampler=Negatives(2))) == 0
     assert prefetch(pairs(Own([2]), negative_sampler=uniform)) == 0
     assert prefetch(Pairs(plain)) == 0
+    assert prefetch(pairs(plain, exclude="self")) == 2
+    assert prefetch(pairs(plain, exclude=lambda eids: eids)) == 0
+    assert prefetch(pairs(plain, negative_sampler=lambda g, eids: ([0], [1]))) == 0
     plain.sample_blocks = plain.sample_blocks  # as if replaced by a function of the user
     assert prefetch(plain) == prefetch(pairs(plain)) == 0
 
@@ -531,22 +468,12 @@ def test_the_thread_has_the_device_of_its_rank(graph, fast, monkeypatch):
         assert block.device == torch.device(NAME, 1)
 
 
-def test_options_of_dgl_are_accepted(graph):
-    options = {"gpu_cache": {}, "timeout": 60, "num_workers": 1}
-    assert content(loader(graph, **options)) == content(loader(graph))
-
-
 def test_bad_input_says_what_is_wrong(graph):
-    sampler = dgl.dataloading.NeighborSampler([2])
-    with pytest.raises(InvalidInput, match=r"needs a method sample\(g, indices\); found list"):
-        dgl.dataloading.DataLoader(graph, [1], [2, 2])
-    with pytest.raises(InvalidInput, match="prefetch must be a whole number, at least 0; found -5"):
-        dgl.dataloading.DataLoader(graph, [1], sampler, prefetch=-5)
-    with pytest.raises(InvalidInput, match=r"no option 'batchsize'; .* 'persistent_workers'"):
-        dgl.dataloading.DataLoader(graph, [1], sampler, batchsize=5)
-    with pytest.raises(InvalidInput, match=r"mask needs .* \(200, 4000\); found shape \(50,\)"):
-        dgl.dataloading.DataLoader(graph, torch.ones(50, dtype=torch.bool), sampler)
-    with pytest.raises(InvalidInput, match="use_uva=True is for a graph in main memory"):
-        dgl.dataloading.DataLoader(graph, [1], sampler, use_uva=True)
+    for options, named in (
+        ({"batchsize": 5}, "'batchsize'.*'persistent_workers'"),
+        ({"use_uva": True}, "use_uva"),
+    ):
+        with pytest.raises(InvalidInput, match=named):
+            loader(graph, **options)
     with pytest.raises(InvalidInput, match="init_process_group"):
-        list(dgl.dataloading.DataLoader(graph, [1], sampler, use_ddp=True))
+        list(loader(graph, use_ddp=True))

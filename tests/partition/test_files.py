@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,14 +20,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gnnlab as dgl
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.partition import load_partition, load_partition_book, open_part, partition_graph
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import Part
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.simulate import simulate
-from tests.graph.samples import typed
 from tests.helpers import save_as_windows, scratch, small_files
 from tests.partition.samples import PART_OF, content, cut_ring, ring
 
@@ -56,18 +55,14 @@ def cut_short(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
-def lengthen(file: Path) -> None:
-    file.write_bytes(file.read_bytes() + b"\0")
-
-
 # ------------------------------------------------------------------------------ damaged arrays
 @pytest.mark.parametrize("array", ARRAYS)
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (cut_short, "bytes, expected"),
-        (lengthen, "bytes, expected"),
-        (Path.unlink, "is missing"),
+        (cut_short, "bytes"),
+        (lambda file: file.write_bytes(file.read_bytes() + b"\0"), "bytes"),
+        (Path.unlink, "missing"),
         (change(-1), "checksum"),
         (change(0), "checksum"),
         (change(60), "checksum"),
@@ -86,13 +81,8 @@ def test_damaged_array(array: str, damage: Damage, message: str, tmp_path: Path)
             open_it()
         assert str(file) in str(caught.value)
     assert load_partition(config, 0)[4] == "ring"  # the other part is sound
-
-
-def test_a_simulation_verifies_parts_that_it_did_not_make(tmp_path: Path) -> None:
-    config = cut_ring(tmp_path)
-    change(-1)(tmp_path / "part1" / ARRAYS[3])
-    with pytest.raises(PartitionError, match="checksum"):
-        simulate(config)
+    with pytest.raises(PartitionError, match=message):
+        simulate(config)  # which did not make the parts, so verifies them
 
 
 def test_features_that_are_not_asked_for_may_be_missing(tmp_path: Path) -> None:
@@ -110,10 +100,9 @@ def test_an_array_may_be_larger_than_memory(tmp_path: Path) -> None:
         header = {"descr": "|u1", "fortran_order": False, "shape": (3, width)}
         np.lib.format.write_array_header_1_0(opened, header)
         opened.truncate(opened.tell() + 3 * width)
-    about = json.loads(config.read_text("utf8"))
+    arrays = json.loads(config.read_text("utf8"))["arrays"]
     entry = {"dtype": "uint8", "shape": [3, width], "bytes": file.stat().st_size, "sha256": ""}
-    about["arrays"][f"part0/{ARRAYS[6]}"] = entry
-    config.write_text(json.dumps(about), "utf8")
+    _with(config, arrays=arrays | {f"part0/{ARRAYS[6]}": entry})
     data = open_part(config, 0, verify=False).nodes["_N"].data["x"]
     data[2, -1] = 7
     assert data[2, -2:].tolist() == [0, 7]
@@ -121,6 +110,10 @@ def test_an_array_may_be_larger_than_memory(tmp_path: Path) -> None:
 
 def _with(path: Path, **entries: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text("utf8")) | entries), "utf8")
+
+
+def _part_0(config: Path) -> Any:
+    return json.loads(config.read_text("utf8"))["part-0"]
 
 
 def _replace(config: Path, array: str, values: Any) -> None:
@@ -167,7 +160,7 @@ def test_arrays_that_do_not_fit_never_reach_a_kernel(
 ) -> None:
     config = cut_ring(tmp_path)
     _replace(config, f"part0/{array}", values)
-    with pytest.raises(PartitionError, match="does not fit the rest"):
+    with pytest.raises(PartitionError, match="not fit"):
         open_part(config, 0)
 
 
@@ -184,25 +177,25 @@ def test_objects_are_not_unpickled(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"format": None}, "expected format 'gnnlab-partition', version 1; found None"),
-        ({"version": 2}, "found 'gnnlab-partition', version 2"),
+        ({"format": None}, "'gnnlab-partition', version 1; found None"),
+        ({"version": 2}, "version 2"),
         ({"num_parts": 3}, "damaged"),
         ({"num_parts": 1}, "damaged"),
         ({"num_parts": "two"}, "damaged"),
         ({"num_parts": float("inf")}, "damaged"),
         ({"num_parts": -1}, "damaged"),
         ({"graph_name": "../ring"}, "damaged"),
-        ({"node_map": {"_N": [[0, 3], [2, 6]]}}, "do not follow one another"),
-        ({"node_map": {"_N": [[0, 7], [7, 6]]}}, "do not follow one another"),
+        ({"node_map": {"_N": [[0, 3], [2, 6]]}}, "follow"),
+        ({"node_map": {"_N": [[0, 7], [7, 6]]}}, "follow"),
         ({"node_map": {"_N": [[0, 3], [3, 7]]}}, "disagree"),
         ({"node_map": {"_N": [[0, 10**30], [3, 6]]}}, "damaged"),
         ({"edge_map": {}}, "damaged"),
         ({"ntypes": {}}, "damaged"),
-        ({"ntypes": {"_N": 1}}, "not numbered from 0"),
+        ({"ntypes": {"_N": 1}}, "numbered"),
         ({"etypes": {"_E": 0}}, "damaged"),
         ({"arrays": {"part9/graph/x.npy": {}}}, "damaged"),
         ({"arrays": {"x.npy": {}}}, "damaged"),
-        ({"arrays": {}}, "does not list part0/graph/nodes/_N/orig_id.npy"),
+        ({"arrays": {}}, "part0/graph/nodes/_N/orig_id.npy"),
         ({"part-0": {}}, "damaged"),
         ({"num_parts": 10**8}, "damaged"),
         ({"num_parts": 2.0}, "damaged"),
@@ -231,19 +224,6 @@ def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
     config = cut_ring(tmp_path)
     save_as_windows(config)
     assert load_partition(config, 0)[0].num_nodes() and read_config(config).num_parts == 2
-
-
-def test_order_of_the_text_does_not_matter(tmp_path: Path) -> None:
-    partition_graph(typed(), "shop", 2, tmp_path, part_method="random")
-    config = tmp_path / "shop.json"
-    about = json.loads(config.read_text("utf8"))
-    for key in ("ntypes", "etypes", "node_map", "arrays"):
-        about[key] = dict(reversed(about[key].items()))
-    before = load_partition_book(config, 0)[0]
-    config.write_text(json.dumps(about), "utf8")
-    after = open_part(config, 0).book
-    assert after.ntypes == before.ntypes and after.canonical_etypes == before.canonical_etypes
-    assert after.map_to_per_ntype([2])[0].tolist() == before.map_to_per_ntype([2])[0].tolist()
 
 
 def test_every_entry_is_needed(tmp_path: Path) -> None:
@@ -325,7 +305,7 @@ def test_a_header_of_another_length_is_refused(tmp_path: Path, array: str) -> No
     file.write_bytes(raw)
     about["arrays"][f"part0/{array}"]["sha256"] = hashlib.sha256(raw).hexdigest()
     config.write_text(json.dumps(about), "utf8")
-    with pytest.raises(PartitionError, match=rf"{array} does not hold .* bytes after the header"):
+    with pytest.raises(PartitionError, match=array):
         open_part(config, 0)
 
 
@@ -339,7 +319,7 @@ def _arrays(part: Part) -> list[list[Any]]:
 def test_a_pipe_for_the_json_file_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ring.json")
     for read in (open_part, load_partition, load_partition_book):
-        with pytest.raises(PartitionError, match="not a file"):
+        with pytest.raises(PartitionError, match=r"ring\.json"):
             read(tmp_path / "ring.json", 0)
 
 
@@ -351,9 +331,9 @@ def test_missing_and_foreign_files(tmp_path: Path) -> None:
         assert str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
     config = cut_ring(tmp_path)
     read_config(config, graph_name="ring", num_parts=2)
-    with pytest.raises(PartitionError, match="expected graph 'other', found 'ring'"):
+    with pytest.raises(PartitionError, match=r"'other'.* 'ring'"):
         read_config(config, graph_name="other")
-    with pytest.raises(PartitionError, match="expected number of parts 4, found 2"):
+    with pytest.raises(PartitionError, match=r"4.* 2"):
         read_config(config, num_parts=4)
 
 
@@ -364,7 +344,7 @@ def test_parts_of_two_results_do_not_mix(tmp_path: Path) -> None:
     partition_graph(g, "ring", 2, other, part_method=lambda g, k: PART_OF)
     shutil.rmtree(tmp_path / "a" / "part0")
     shutil.copytree(other / "part0", tmp_path / "a" / "part0")
-    with pytest.raises(PartitionError, match=r"x\.npy is not the file that"):
+    with pytest.raises(PartitionError, match=r"x\.npy"):
         open_part(one, 0)
 
 
@@ -375,11 +355,8 @@ def test_folders_may_move(tmp_path: Path) -> None:
     config = tmp_path / "there" / "ring.json"
     assert open_part(config, 0).nodes["_N"].data["x"].tolist() == [1, 2, 4]
     shutil.move(tmp_path / "there" / "part0", tmp_path / "there" / "elsewhere")
-    about = json.loads(config.read_text("utf8"))
-    about["part-0"] = {
-        key: f"elsewhere/{Path(place).name}" for key, place in about["part-0"].items()
-    }
-    config.write_text(json.dumps(about), "utf8")
+    part = _part_0(config)
+    _with(config, **{"part-0": {k: f"elsewhere/{Path(v).name}" for k, v in part.items()}})
     assert open_part(config, 0).nodes["_N"].data["x"].tolist() == [1, 2, 4]
 
 
@@ -398,9 +375,18 @@ def test_full_disk_leaves_the_old_result(size: int, name: str, tmp_path: Path) -
     before = content(tmp_path)
     with small_files(size), pytest.raises(PartitionError, match="File too large") as caught:
         cut_other(tmp_path / "own")
-    assert "is still there" in str(caught.value) and name in str(caught.value)
+    assert name in str(caught.value)
     assert content(tmp_path) == before
     open_part(config, 1)
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
+def test_interrupted(error: BaseException, tmp_path: Path) -> None:
+    cut_ring(tmp_path)
+    before = content(tmp_path)
+    with pytest.raises(type(error)):
+        cut_ring(tmp_path, part_method=Mock(side_effect=error))
+    assert content(tmp_path) == before
 
 
 @pytest.mark.parametrize("step", range(3))
@@ -421,19 +407,6 @@ def test_failure_while_exchanging_leaves_the_old_result(
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(PartitionError, match="Input/output error"):
         cut_ring(tmp_path, num_hops=2)
-    assert content(tmp_path) == before
-
-
-@pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
-def test_interrupted(error: BaseException, tmp_path: Path) -> None:
-    cut_ring(tmp_path)
-    before = content(tmp_path)
-
-    def stop(g: dgl.Graph, num_parts: int) -> None:
-        raise error
-
-    with pytest.raises(type(error)):
-        cut_ring(tmp_path, part_method=stop)
     assert content(tmp_path) == before
 
 
@@ -486,7 +459,7 @@ def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_array_file_counts_its_rows(tmp_path: Path) -> None:
     with (
         PartitionWriter(tmp_path, "g", 1) as writer,
-        pytest.raises(InvalidInput, match="8 bytes are missing"),
+        pytest.raises(InvalidInput, match="8 bytes"),
         writer.open("part0/graph/x.npy", (2,), torch.int64) as file,
     ):
         file.write(torch.arange(1))
@@ -510,14 +483,15 @@ def test_array_written_in_blocks(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------ crafted files
+
+
 @pytest.mark.parametrize(
     "place", ["../code", "part0/../../x", "/etc", "..", "", "\0", 3, None, ["part0"], {}]
 )
 def test_places_outside_are_refused(place: Any, tmp_path: Path) -> None:
     path = cut_ring(tmp_path)
-    entries = {"node_feats": "part0/node_data", "edge_feats": "part0/edge_data"}
-    _with(path, **{"part-0": {**entries, "part_graph": place}})
-    with pytest.raises(PartitionError, match=r"ring\.json is damaged"):
+    _with(path, **{"part-0": _part_0(path) | {"part_graph": place}})
+    with pytest.raises(PartitionError, match=r"ring\.json"):
         read_config(path)
 
 
@@ -526,7 +500,7 @@ def test_array_names_that_lead_elsewhere_are_refused(rest: str, tmp_path: Path) 
     path = cut_ring(tmp_path)
     arrays = json.loads(path.read_text("utf8"))["arrays"]
     _with(path, arrays={**arrays, f"part0/graph/{rest}": next(iter(arrays.values()))})
-    with pytest.raises(PartitionError, match=r"ring\.json is damaged"):
+    with pytest.raises(PartitionError, match=r"ring\.json"):
         read_config(path)
 
 
@@ -535,5 +509,5 @@ def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "in" / "part0" / ARRAYS[6]
     shutil.move(file, tmp_path / "secret.npy")
     file.symlink_to(tmp_path / "secret.npy")
-    with pytest.raises(PartitionError, match=r"x\.npy is a link to .*secret\.npy, outside"):
+    with pytest.raises(PartitionError, match=r"x\.npy .*secret\.npy"):
         open_part(path, 0)

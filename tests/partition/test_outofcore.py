@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import open_part, partition_files, partition_graph
-from gnnlab.system.bars import progress_bar
 from tests.graph.samples import graphs, typed_graphs
 from tests.helpers import examples, run_script, small_files
 
@@ -80,9 +79,7 @@ def test_equals_the_build_in_memory(data):
             chunk_edges=data.draw(st.sampled_from([1, 7, 1000])),
         )
         assert content(made) == content(folder / "memory" / "g.json")
-        assert (
-            sorted(p.name for p in made.parent.iterdir())[0] == "g.json"
-        )  # nothing hidden is left
+        assert min(p.name for p in made.parent.iterdir()) == "g.json"  # nothing hidden is left
         for part_id in range(num_parts):
             open_part(made, part_id)
 
@@ -153,20 +150,6 @@ def ring_pieces(folder):
     return [folder / "1.npy", folder / "2.csv.gz", (folder / "3.npy", folder / "4.npy")]
 
 
-@pytest.mark.parametrize("progress", [True, False])
-def test_bars_are_shown_only_if_wanted(tmp_path, monkeypatch, progress):
-    shown = []
-
-    def bar(iterable=None, show=True, **options):
-        shown.append(show)
-        return progress_bar(iterable, False, **options)
-
-    for module in ("edgefiles", "outofcore", "partition"):
-        monkeypatch.setattr(f"gnnlab.partition.{module}.progress_bar", bar)
-    partition_files(ring_npy(tmp_path), 6, "ring", 2, tmp_path / "out", progress=progress)
-    assert len(shown) > 3 and set(shown) == {progress}
-
-
 @pytest.mark.parametrize("form", [ring_npy, ring_pair, ring_csv, ring_pieces])
 def test_forms_of_edges(tmp_path, form):
     parts = np.array([0, 1, 0, 1, 0, 1])
@@ -204,29 +187,29 @@ def npz(folder):
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
-        ("edges", lambda f: f / "no.npy", r"no\.npy: no such file"),
-        ("edges", lambda f: f / "no.csv", r"no\.csv: no such file"),
-        ("edges", lambda f: np.zeros((3, 2), int), "expected the path of a file; found ndarray"),
-        ("edges", lambda f: ([0, 1], [1, 0]), "expected the path of a file; found list"),
+        ("edges", lambda f: f / "no.npy", r"no\.npy"),
+        ("edges", lambda f: f / "no.csv", r"no\.csv"),
+        ("edges", lambda f: np.zeros((3, 2), int), "ndarray"),
+        ("edges", lambda f: ([0, 1], [1, 0]), "list"),
         ("edges", npy([[0, 1, 2]]), r"bad\.npy: found shape \(1, 3\); expected \(E, 2\)"),
-        ("edges", npy([[0.0, 1.0]]), "found float64 and float64; expected integers"),
+        ("edges", npy([[0.0, 1.0]]), "float64"),
         ("edges", lambda f: (npy([0])(f), ring_pair(f)[1]), r"shapes \[\(1,\), \(6,\)\]"),
-        ("edges", npy([[0, 6]]), r"bad\.npy: node 6 does not exist: .* nodes 0 to 5"),
-        ("edges", npy([[-1, 0]]), r"bad\.npy: node -1 does not exist"),
-        ("edges", lambda f: {("_N", "r"): f}, "an edge type is"),
-        ("edges", lambda f: {("_N", "r", "w"): f}, "num_nodes lacks type 'w'"),
-        ("edges", lambda f: {}, "at least one edge type"),
-        ("num_nodes", lambda f: -1, "num_nodes of type '_N' must be an integer of at least 0"),
-        ("num_parts", lambda f: 0, "num_parts must be an integer of at least 1; found 0"),
-        ("graph_name", lambda f: "a/b", "graph name 'a/b' holds '/'"),
-        ("part_method", lambda f: "metis", "from files there are 'ldg', 'random'"),
-        ("part_method", lambda f: [0, 1], r"found parts of shape \(2,\)"),
-        ("part_method", lambda f: "no.npy", r"no\.npy: no such file"),
-        ("node_data", lambda f: {"x": torch.zeros(6)}, "path of a file; found Tensor"),
-        ("node_data", lambda f: {"x": npz(f)}, r"several\.npy is not a \.npy file"),
-        ("node_data", lambda f: {"x": npy([0] * 5)(f)}, "a row for each of the 6 nodes"),
-        ("node_data", lambda f: {"x": npy(["a"] * 6)(f)}, "<U1 cannot be stored"),
-        ("edge_data", lambda f: {"x": npy([0] * 7)(f)}, "a row for each of the 6 edges"),
+        ("edges", npy([[0, 6]]), r"bad\.npy: node 6 .* 0 to 5"),
+        ("edges", npy([[-1, 0]]), r"bad\.npy: node -1"),
+        ("edges", lambda f: {("_N", "r"): f}, r"\('_N', 'r'\)"),
+        ("edges", lambda f: {("_N", "r", "w"): f}, "num_nodes .*'w'"),
+        ("edges", lambda f: {}, "edge type"),
+        ("num_nodes", lambda f: -1, "num_nodes .*'_N'"),
+        ("num_parts", lambda f: 0, "num_parts .* 0"),
+        ("graph_name", lambda f: "a/b", "graph name 'a/b'"),
+        ("part_method", lambda f: "metis", "'ldg', 'random'"),
+        ("part_method", lambda f: [0, 1], r"parts .*\(2,\)"),
+        ("part_method", lambda f: "no.npy", r"no\.npy"),
+        ("node_data", lambda f: {"x": torch.zeros(6)}, "Tensor"),
+        ("node_data", lambda f: {"x": npz(f)}, r"several\.npy"),
+        ("node_data", lambda f: {"x": npy([0] * 5)(f)}, "6 nodes"),
+        ("node_data", lambda f: {"x": npy(["a"] * 6)(f)}, "<U1"),
+        ("edge_data", lambda f: {"x": npy([0] * 7)(f)}, "6 edges"),
     ],
 )
 def test_refuses(tmp_path, argument, value, message):
@@ -246,14 +229,15 @@ def test_a_full_disk_is_named(tmp_path):
     np.save(edges, np.arange(10_000).reshape(5000, 2) % 200)
     partition_files(edges, 200, "ring", 2, tmp_path / "before")  # compiled code fills files, too
     for scratch in (None, tmp_path / "scratch"):
-        place = re.escape(f"temporary files in {scratch or tmp_path / 'out'}: ")
-        full = pytest.raises(PartitionError, match=f"{place}File too large.*scratch=")
+        place = re.escape(str(scratch or tmp_path / "out"))
+        full = pytest.raises(PartitionError, match=f"{place}.*File too large.*scratch=")
         with small_files(20_000), full:
             partition_files(edges, 200, "ring", 2, tmp_path / "out", scratch=scratch)
     assert not list((tmp_path / "scratch").iterdir())
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.thorough("writes and sorts files of 190 MB")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_memory_stays_small(tmp_path):
     """Files of 190 MB, 3 million edges: less than 100 MB over what a small run takes."""

@@ -44,11 +44,15 @@ def drawn(text: str) -> str:
     return str(ax.get_title())
 
 
-@pytest.mark.parametrize(("lang", "text"), [("ko", KOREAN), ("zh", CHINESE)])
-def test_with_a_font_text_stays_and_no_letter_is_missing(lang: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("lang", "text", "label"),
+    [("en", "k", "compute"), ("ko", KOREAN, "계산"), ("zh", CHINESE, "计算")],
+)
+def test_with_a_font_text_stays_and_labels_are_translated(lang: str, text: str, label: str) -> None:
     if plot.language(lang) != lang:
         pytest.skip(f"no font for {lang!r} is installed")
     assert drawn(text) == text
+    assert legend(plot.time_parts({"mine": {"compute": 1.0, "own": 2.0}})) == ["own", label]
 
 
 def test_without_a_font_known_text_is_english(
@@ -87,18 +91,6 @@ def test_words_of_the_lessons_are_found_from_any_folder(
     assert drawn(text) == english
 
 
-def test_unknown_language() -> None:
-    with pytest.raises(InvalidInput, match="en, ko, zh; found 'fr'"):
-        plot.language("fr")
-
-
-@pytest.mark.parametrize(("lang", "label"), [("en", "compute"), ("ko", "계산"), ("zh", "计算")])
-def test_labels_of_figures_follow_the_language(lang: str, label: str) -> None:
-    if plot.language(lang) != lang:
-        pytest.skip(f"no font for {lang!r} is installed")
-    assert legend(plot.time_parts({"mine": {"compute": 1.0, "own": 2.0}})) == ["own", label]
-
-
 def test_without_a_font_labels_are_english(without_fonts: None) -> None:
     plot.language("zh")
     assert legend(plot.time_parts({1: {"compute": 1.0}})) == ["compute"]
@@ -106,9 +98,13 @@ def test_without_a_font_labels_are_english(without_fonts: None) -> None:
 
 def test_labels_keep_their_fields() -> None:
     for english, others in words._TABLE.items():
-        assert [set(fonts._FIELD.findall(other)) for other in others] == [
-            set(fonts._FIELD.findall(english))
-        ] * 2
+        wanted = set(fonts._FIELD.findall(english))
+        assert [set(fonts._FIELD.findall(other)) for other in others] == [wanted] * 2
+
+
+def test_unknown_language() -> None:
+    with pytest.raises(InvalidInput, match="en, ko, zh; found 'fr'"):
+        plot.language("fr")
 
 
 def test_figures_have_a_background_for_white_and_for_dark_pages() -> None:

@@ -28,37 +28,25 @@ def rings(ax) -> set[tuple[float, ...]]:
 CIRCLE = [(0, 0), (1, 0), (2, 1), (1, 2), (0, 2), (-1, 1)]
 
 
-def test_nodes_have_the_color_of_their_owner() -> None:
-    """Part 0 owns 1, 2, 4; part 1 owns 0, 3, 5."""
-    ax = plot.partition_map(ring(), PART_OF, pos=CIRCLE)
+@pytest.mark.parametrize("as_files", [False, True])
+def test_owners_and_cut_edges(tmp_path: Path, as_files: bool) -> None:
+    """Part 0 owns 1, 2, 4. Edges 1 → 2 and 5 → 0 lie within a part, the others join two."""
+    ax = plot.partition_map(ring(), cut_ring(tmp_path) if as_files else PART_OF, pos=CIRCLE)
     colors = [BLUE if part == 0 else ORANGE for part in PART_OF]
     assert node_colors(ax) == dict(zip("012345", colors, strict=True))
     assert legend(ax) == ["part 0", "part 1", "cut edge", "HALO of part 0"]
-
-
-def test_cut_edges_are_black() -> None:
-    """Edges 1 → 2 and 5 → 0 lie within a part: the others join 1, 2, 4 with 0, 3, 5."""
-    ax = plot.partition_map(ring(), PART_OF, pos=CIRCLE)
     arrows = [to_hex(p.get_edgecolor()) for p in ax.patches if isinstance(p, FancyArrowPatch)]
     assert arrows == ["#000000", GRAY, *["#000000"] * 3, GRAY, *["#000000"] * 2]
     assert ax.get_title() == "6 of 8 edges cut"
 
 
-@pytest.mark.parametrize("part", [0, 1])
-def test_halo_is_that_of_the_part(tmp_path: Path, part: int) -> None:
+def test_halo_is_that_of_the_part(tmp_path: Path) -> None:
     config = cut_ring(tmp_path)
-    ax = plot.partition_map(ring(), config, halo_of=part, pos=CIRCLE)
-    nodes = open_part(config, part).nodes["_N"]
-    halo = nodes.orig_ids[nodes.num_inner :].tolist()
-    assert rings(ax) == {CIRCLE[node] for node in halo} != set()
-
-
-def test_files_say_the_same_as_a_list(tmp_path: Path) -> None:
-    by_file = plot.partition_map(ring(), str(cut_ring(tmp_path)), pos=CIRCLE)
-    assert node_colors(by_file) == node_colors(plot.partition_map(ring(), PART_OF, pos=CIRCLE))
-
-
-def test_halo_may_be_left_out() -> None:
+    for part in (0, 1):
+        ax = plot.partition_map(ring(), config, halo_of=part, pos=CIRCLE)
+        nodes = open_part(config, part).nodes["_N"]
+        halo = nodes.orig_ids[nodes.num_inner :].tolist()
+        assert rings(ax) == {CIRCLE[node] for node in halo} != set()
     ax = plot.partition_map(ring(), torch.tensor(PART_OF), halo_of=None)
     assert rings(ax) == set() and "HALO" not in "".join(legend(ax))
 
@@ -74,22 +62,20 @@ def test_large_graphs_have_lines_and_no_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("g", "assignment", "message"),
+    ("g", "assignment", "named"),
     [
-        (dgl.rand_graph(501, 9), [0] * 501, "at most 500 nodes; found 501.*partition_report"),
-        (ring(), [0, 1], r"one integer for each of the 6 nodes; found torch.int64 of shape \(2,\)"),
-        (ring(), [0.5] * 6, "one integer for each of the 6 nodes"),
-        (ring(), [-1, 0, 0, 0, 0, 0], "parts count from 0; the assignment holds -1"),
-        (ring(), [0] * 6, "halo_of must be a part, 0 to 0, or None; found 1"),
+        (dgl.rand_graph(501, 9), [0] * 501, "500 nodes.* 501.*partition_report"),
+        (ring(), [0, 1], r"6 nodes.*\(2,\)"),
+        (ring(), [0.5] * 6, "6 nodes"),
+        (ring(), [-1, 0, 0, 0, 0, 0], "-1"),
+        (ring(), [0] * 6, "halo_of .* 1"),
     ],
 )
-def test_what_cannot_be_drawn(g: dgl.Graph, assignment: list, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
+def test_what_cannot_be_drawn(g: dgl.Graph, assignment: list, named: str) -> None:
+    with pytest.raises(InvalidInput, match=named):
         plot.partition_map(g, assignment, halo_of=1)
 
 
 def test_files_of_another_graph_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"a partition of a graph with .*6.* nodes; this one has 2"
-    ):
+    with pytest.raises(InvalidInput, match=r"6.* 2"):
         plot.partition_map(dgl.graph(([0], [1])), cut_ring(tmp_path))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from matplotlib.colors import to_rgba
 
 from gnnlab import plot
 from gnnlab.errors import InvalidInput
@@ -31,22 +34,6 @@ def test_one_curve_may_begin_with_several_machines() -> None:
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["4", "8"]
 
 
-@pytest.mark.parametrize(
-    ("machines", "seconds", "message"),
-    [
-        ([], [], "ascending order"),
-        ([2, 1], [1, 1], "ascending order"),
-        ([0, 1], [1, 1], "positive"),
-        ([1, 2], [1], r"seconds must hold a positive time for each of the 2 .* found \[1\]"),
-        ([1, 2], {"metis": [1, 0]}, r"seconds\['metis'\] must hold a positive time"),
-        ([1, 2], {}, "seconds is empty"),
-    ],
-)
-def test_speeds_that_make_no_sense(machines: list, seconds: object, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        plot.speedup(machines, seconds)
-
-
 def test_parts_are_stacked() -> None:
     """One machine: 2 s sampling, 6 s computing. Two: 1 s sampling, 3 s fetching."""
     ax = plot.time_parts({1: {"sample": 2, "compute": 6}, 2: {"sample": 1, "fetch": 3}})
@@ -56,16 +43,11 @@ def test_parts_are_stacked() -> None:
         *((0, 2, 6), (1, 1, 0)),  # compute
         *((0, 8, 0), (1, 1, 3)),  # fetch
     ]
-    assert (
-        texts(ax) == ["8", "4"] and ax.get_xlabel() == "machines" and ax.get_ylabel() == "time (s)"
-    )
+    assert texts(ax) == ["8", "4"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("machines", "time (s)")
     assert legend(ax) == ["fetch", "compute", "sample"]  # as they lie, from the top
     colors = {container.get_label(): container[0].get_facecolor() for container in ax.containers}
-    assert colors["sample"] == pytest.approx(_rgba(KIND_COLORS["sample"]))
-
-
-def _rgba(color: str) -> tuple[float, ...]:
-    return (*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)), 1.0)
+    assert colors["sample"] == pytest.approx(to_rgba(KIND_COLORS["sample"]))
 
 
 def test_bars_may_have_names_and_a_common_scale() -> None:
@@ -74,14 +56,19 @@ def test_bars_may_have_names_and_a_common_scale() -> None:
     assert ax.get_ylim() == pytest.approx((0, 22))
 
 
-def test_no_time_at_all_is_drawn() -> None:
-    assert texts(plot.time_parts({1: {"compute": 0.0}})) == ["0"]
-
-
 @pytest.mark.parametrize(
-    ("parts", "message"),
-    [({}, "parts is empty"), ({1: {"a": -1.0}}, "times of 1 must be seconds of at least 0")],
+    ("draw", "given", "named"),
+    [
+        (plot.speedup, ([], []), "ascending"),
+        (plot.speedup, ([2, 1], [1, 1]), "ascending"),
+        (plot.speedup, ([0, 1], [1, 1]), "positive"),
+        (plot.speedup, ([1, 2], [1]), r"seconds .* 2 .*\[1\]"),
+        (plot.speedup, ([1, 2], {"metis": [1, 0]}), r"seconds\['metis'\]"),
+        (plot.speedup, ([1, 2], {}), "seconds"),
+        (plot.time_parts, ({},), "parts"),
+        (plot.time_parts, ({1: {"a": -1.0}},), "times of 1"),
+    ],
 )
-def test_bars_that_make_no_sense(parts: dict, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        plot.time_parts(parts)
+def test_what_makes_no_sense(draw: Any, given: tuple[Any, ...], named: str) -> None:
+    with pytest.raises(InvalidInput, match=named):
+        draw(*given)

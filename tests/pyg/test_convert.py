@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 pytest.importorskip("torch_geometric", reason="needs torch-geometric: make test-clients")
@@ -40,22 +38,20 @@ def typed() -> HeteroData:
     return data
 
 
-def test_a_data_becomes_a_graph() -> None:
+def test_a_data_becomes_a_graph_and_returns() -> None:
     data = plain()
+    data.num_classes, data.title = 2, "four nodes"  # what has no rows is left out
+    data.edge_label_index = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])  # shape (2, E)
     g = pyg.from_pyg(data)
     assert g.is_homogeneous and g.num_nodes() == 4
     assert torch.equal(torch.stack(g.edges()), EDGES)
     assert set(g.ndata) == {"x", "y", "train_mask"} and set(g.edata) == {"edge_weight"}
     assert g.ndata["x"].data_ptr() == data.x.data_ptr()  # shared, not copied
-
-
-def test_a_graph_becomes_a_data() -> None:
-    data = plain()
-    back = pyg.to_pyg(pyg.from_pyg(data))
-    assert set(back.keys()) == set(data.keys())
-    for name in data.keys():  # noqa: SIM118 (a Data is no dict)
-        assert name == "num_nodes" or torch.equal(back[name], data[name])
-    assert back.x.data_ptr() == data.x.data_ptr() and back.num_nodes == 4
+    back = pyg.to_pyg(g)
+    assert set(back.keys()) == set(plain().keys()) and back.num_nodes == 4
+    for name in set(back.keys()) - {"num_nodes"}:
+        assert torch.equal(back[name], data[name])
+    assert back.x.data_ptr() == data.x.data_ptr()
 
 
 def test_types_keep_their_names() -> None:
@@ -68,13 +64,10 @@ def test_types_keep_their_names() -> None:
     assert set(back.node_types) == {"user", "item"} and set(back.edge_types) == {RATES, LIKES}
     assert back["item"].num_nodes == 5 and torch.equal(back["user"].x, data["user"].x)
     assert torch.equal(back[LIKES].edge_index, data[LIKES].edge_index)
-
-
-def test_one_named_type_stays_a_heterodata() -> None:
-    data = HeteroData()
-    data["page"].x = torch.eye(2)
-    data["page", "links", "page"].edge_index = torch.tensor([[0], [1]])
-    back = pyg.to_pyg(pyg.from_pyg(data))
+    named = HeteroData()
+    named["page"].x = torch.eye(2)
+    named["page", "links", "page"].edge_index = torch.tensor([[0], [1]])
+    back = pyg.to_pyg(pyg.from_pyg(named))
     assert isinstance(back, HeteroData) and back.node_types == ["page"]
 
 
@@ -86,43 +79,26 @@ def test_features_may_be_renamed() -> None:
         pyg.from_pyg(plain(), {"x": "y"})
 
 
-def test_what_has_no_rows_is_left_out() -> None:
-    data = plain()
-    data.num_classes, data.title = 2, "four nodes"
-    data.edge_label_index = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])  # shape (2, E)
-    g = pyg.from_pyg(data)
-    assert set(g.ndata) == {"x", "y", "train_mask"} and set(g.edata) == {"edge_weight"}
-
-
 def test_what_cannot_be_converted_is_an_error() -> None:
-    with pytest.raises(InvalidInput, match="no edge_index"):
+    with pytest.raises(InvalidInput, match="edge_index"):
         pyg.from_pyg(Data(x=torch.eye(2), adj_t=torch.eye(2).to_sparse()))
     assert pyg.from_pyg(Data(x=torch.eye(2))).num_edges() == 0
-    with pytest.raises(InvalidInput, match="takes a Data"):
+    with pytest.raises(InvalidInput, match="Tensor"):
         pyg.from_pyg(torch.eye(2))
     g = dgl.graph(([0], [1]))
     with pytest.raises(InvalidInput, match="block"):
         pyg.to_pyg(dgl.to_block(g))
     g.ndata["w"], g.edata["w"] = torch.ones(2), torch.ones(1)
-    with pytest.raises(InvalidInput, match="both have a feature 'w'"):
+    with pytest.raises(InvalidInput, match="'w'"):
         pyg.to_pyg(g)
 
 
-def test_importing_gnnlab_imports_nothing_of_pyg() -> None:
-    source = """
-        import json, sys
-        import gnnlab as dgl, gnnlab.distributed, gnnlab.partition, gnnlab.dataloading, gnnlab.pyg
-        from gnnlab.pyg import from_pyg
-        print(json.dumps([n for n in sys.modules if n.startswith(("torch_geometric", "aiohttp"))]))
-    """
-    assert json.loads(run_script(source, fresh=True)) == []
-
-
-def test_without_pyg_the_error_says_what_to_install() -> None:
+def test_without_pyg_all_can_be_imported_and_an_error_says_what_to_install() -> None:
     source = """
         import sys
         sys.modules["torch_geometric"] = None
-        import gnnlab
+        import gnnlab, gnnlab.compat, gnnlab.dataloading, gnnlab.distributed, gnnlab.partition
+        from gnnlab.pyg import from_pyg
         try:
             gnnlab.pyg.NeighborLoader
         except ImportError as error:

@@ -53,18 +53,13 @@ def test_batches_are_those_of_the_whole_graph(
     seeds = torch.randperm(60, generator=torch.Generator().manual_seed(0))[:40]
     options = {"batch_size": 9, "seed": 4, **options}
     whole = NeighborLoader(data, [3, 2], seeds, **options)
-    count = 0
-    for one, other in zip(
-        whole, NeighborLoader(g, [3, 2], inverse(nodes)[seeds], **options), strict=True
-    ):
+    own = NeighborLoader(g, [3, 2], inverse(nodes)[seeds], **options)
+    for one, other in zip(whole, own, strict=True):
         assert torch.equal(nodes[other.n_id], one.n_id)
-        assert torch.equal(other.edge_index, one.edge_index)
         assert torch.equal(edges[other.e_id], one.e_id)
         assert other.num_sampled_nodes == one.num_sampled_nodes
-        for name in ("x", "y", "mask", "edge_attr", "weight"):
+        for name in ("edge_index", "x", "y", "mask", "edge_attr", "weight"):
             assert torch.equal(other[name], one[name]), name
-        count += 1
-    assert count == 5
 
 
 @PARTS
@@ -73,18 +68,17 @@ def test_typed_batches_are_those_of_the_whole_graph(parts: int, tmp_path: Path) 
     g, nodes, edges = cut(data, parts, tmp_path)
     seeds = torch.arange(0, 30, 2)
     fanouts = {etype: [3, 2] for etype in data.edge_types} | {CITES: [-1, 1]}
-    whole = NeighborLoader(data, fanouts, ("paper", seeds), batch_size=6, seed=4)
     own = ("paper", inverse(nodes["paper"])[seeds])
-    for one, other in zip(
-        whole, NeighborLoader(g, fanouts, own, batch_size=6, seed=4), strict=True
-    ):
+    options = {"batch_size": 6, "seed": 4}
+    whole = NeighborLoader(data, fanouts, ("paper", seeds), **options)
+    for one, other in zip(whole, NeighborLoader(g, fanouts, own, **options), strict=True):
         for ntype in data.node_types:
             assert torch.equal(nodes[ntype][other[ntype].n_id], one[ntype].n_id)
             assert torch.equal(other[ntype].x, one[ntype].x)
         for etype in data.edge_types:
-            assert torch.equal(other[etype].edge_index, one[etype].edge_index)
             assert torch.equal(edges[etype][other[etype].e_id], one[etype].e_id)
-            assert torch.equal(other[etype].edge_attr, one[etype].edge_attr)
+            for name in ("edge_index", "edge_attr"):
+                assert torch.equal(other[etype][name], one[etype][name])
 
 
 @PARTS
@@ -118,18 +112,14 @@ def test_masks_and_no_seeds_mean_the_trainers_share(tmp_path: Path) -> None:
 
 def test_what_a_graph_in_parts_cannot_do_is_an_error(tmp_path: Path) -> None:
     g, _, _ = cut(graphs.plain(), 2, tmp_path)
-    with pytest.raises(InvalidInput, match="never in one place"):
+    with pytest.raises(InvalidInput, match="edges"):
         GraphStore(g).coo()
-    with pytest.raises(InvalidInput, match="takes a Graph; found DistGraph"):
+    with pytest.raises(InvalidInput, match="DistGraph"):
         to_pyg(g)
     with pytest.warns(UserWarning, match="num_samplers N"):
         loader = NeighborLoader(g, [2], batch_size=30, num_workers=2, persistent_workers=True)
     assert loader.num_workers == 0 and len(list(loader)) == 2
-
-
-def test_features_are_written_where_they_belong(tmp_path: Path) -> None:
-    g, _, _ = cut(graphs.plain(), 2, tmp_path)
-    store = FeatureStore(g)
+    store = FeatureStore(g)  # which writes features where they belong
     store[None, "h", None] = torch.zeros(60, 2)
     store[None, "h", torch.tensor([59, 0])] = torch.ones(2, 2)
     assert torch.equal(store[None, "h", torch.tensor([0, 1, 59])].sum(1), torch.tensor([2.0, 0, 2]))

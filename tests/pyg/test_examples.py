@@ -26,7 +26,7 @@ def accuracy(script: str, *args: str) -> float:
             "node_classification.py --conv gat",
             marks=pytest.mark.thorough("as with the other layer"),
         ),
-        "typed.py",
+        pytest.param("typed.py", marks=pytest.mark.thorough("test_sampler has typed graphs")),
         "link_prediction.py",
     ],
 )
@@ -40,7 +40,7 @@ def test_on_one_machine(words: str) -> None:
     [
         "--model sage",
         pytest.param("--model gat", marks=pytest.mark.thorough("as with the other model")),
-        "--task links",
+        pytest.param("--task links", marks=pytest.mark.thorough("as on one machine")),
     ],
 )
 def test_on_a_graph_in_parts(words: str, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from torch_geometric.loader import ImbalancedSampler
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput, SamplerOutput
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
+from gnnlab import Graph
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.pyg import (
     FeatureStore,
@@ -32,15 +32,14 @@ from tests.pyg.graphs import CITES, WRITES, check_hops
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two batches hold the same."""
-    a, b = one.to_dict(), other.to_dict()
-    return _equal(a, b)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+    """Whether two batches, or parts of them, hold the same."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if hasattr(one, "to_dict"):
+        one, other = one.to_dict(), other.to_dict()
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return bool(one == other)
 
 
 def epochs(loader: Any, count: int = 2) -> list[Any]:
@@ -48,7 +47,14 @@ def epochs(loader: Any, count: int = 2) -> list[Any]:
 
 
 def nodes(data: Any, **options: Any) -> NeighborLoader:
-    seeds = data.mask if isinstance(data, Data) else ("paper", data["paper"].mask)
+    if isinstance(data, Graph):
+        seeds = (
+            data.ndata["mask"]
+            if data.is_homogeneous
+            else ("paper", data.nodes["paper"].data["mask"])
+        )
+    else:
+        seeds = data.mask if isinstance(data, Data) else ("paper", data["paper"].mask)
     options = {"batch_size": 7, "shuffle": True, "seed": 3, **options}
     return NeighborLoader(data, [3, 2], seeds, **options)
 
@@ -83,17 +89,18 @@ def test_threads_and_workers_make_the_same_batches(
 
 def test_torch_seeds_decide_without_a_seed() -> None:
     data = graphs.plain()
-    found = []
-    for seed in (1, 1, 2):
-        torch_geometric.seed_everything(seed)
-        found.append(epochs(nodes(data, seed=None, prefetch=2)))
-    assert all(map(same, found[0], found[1])) and not same(found[0][0], found[2][0])
-    found = []
-    for seed in (1, 1, 2):
+
+    def by_generator(seed: int) -> list[Any]:
         torch.manual_seed(9)  # the generator decides, not this
-        generator = torch.Generator().manual_seed(seed)
-        found.append(epochs(nodes(data, seed=None, generator=generator)))
-    assert all(map(same, found[0], found[1])) and not same(found[0][0], found[2][0])
+        return epochs(nodes(data, seed=None, generator=torch.Generator().manual_seed(seed)))
+
+    def by_everything(seed: int) -> list[Any]:
+        torch_geometric.seed_everything(seed)
+        return epochs(nodes(data, seed=None, prefetch=2))
+
+    for made in by_generator, by_everything:
+        one, again, other = (made(seed) for seed in (1, 1, 2))
+        assert all(map(same, one, again)) and not same(one[0], other[0])
 
 
 def test_every_seed_once_an_epoch() -> None:
@@ -122,19 +129,14 @@ def test_samplers_of_torch_and_pyg_choose_the_seeds() -> None:
 
 
 def test_a_graph_gives_the_batches_of_its_data() -> None:
-    data = graphs.plain()
+    data, typed = graphs.plain(), graphs.typed()
     data.num_nodes = 60  # as the Data of a graph has
-    of_graph = NeighborLoader(from_pyg(data), [3, 2], data.mask, batch_size=7, seed=3)
-    assert all(map(same, of_graph, NeighborLoader(data, [3, 2], data.mask, batch_size=7, seed=3)))
-    typed = graphs.typed()
-    seeds = ("paper", torch.arange(9))
-    of_graph = NeighborLoader(from_pyg(typed), [3, 2], seeds, batch_size=4, seed=3)
-    for batch, other in zip(
-        of_graph, NeighborLoader(typed, [3, 2], seeds, batch_size=4, seed=3), strict=True
-    ):
+    for batch, other in zip(nodes(from_pyg(data)), nodes(data), strict=True):
+        assert same(batch, other)
+    for batch, other in zip(nodes(from_pyg(typed)), nodes(typed), strict=True):
         for each in ("paper", "author", *typed.edge_types):
             for name, value in other[each].items():
-                assert _equal(batch[each][name], value), (each, name)
+                assert same(batch[each][name], value), (each, name)
 
 
 def test_edges_of_a_graph_by_id() -> None:
@@ -156,91 +158,66 @@ def test_edges_of_a_graph_by_id() -> None:
     assert len(LinkNeighborLoader(typed, [2], (CITES, ids), batch_size=2)) == 2
 
 
-def double(batch: Data) -> Data:
-    batch.x = batch.x * 2
-    return batch
-
-
-def mark(out: SamplerOutput) -> SamplerOutput:
-    out = copy.copy(out)
-    out.metadata = (out.metadata[0] + 1000, *out.metadata[1:])
-    return out
-
-
 def test_transforms() -> None:
+    def double(batch: Data) -> Data:
+        batch.x = batch.x * 2
+        return batch
+
+    def mark(out: SamplerOutput) -> SamplerOutput:
+        out = copy.copy(out)
+        out.metadata = (out.metadata[0] + 1000, *out.metadata[1:])
+        return out
+
     data = graphs.plain()
+    options = {"batch_size": 4, "transform": double, "transform_sampler_output": mark}
     for graph in (data, from_pyg(data)):
-        batch = next(
-            iter(
-                NeighborLoader(
-                    graph, [2], batch_size=4, transform=double, transform_sampler_output=mark
-                )
-            )
-        )
+        batch = next(iter(NeighborLoader(graph, [2], **options)))
         assert torch.equal(batch.x, data.x[batch.n_id] * 2)
         assert batch.input_id.tolist() == [1000, 1001, 1002, 1003]
 
 
-def test_the_arguments_are_pygs() -> None:
-    """By position too; unknown ones are an error."""
+def test_seeds_in_all_forms() -> None:
+    """A mask decides input_id. Wrong seeds are those of tests/test_arguments.py."""
     data = graphs.plain()
-    names = list(inspect.signature(torch_geometric.loader.NeighborLoader.__init__).parameters)
-    assert names[:6] == ["self", "data", "num_neighbors", "input_nodes", "input_time", "replace"]
-    batch = next(iter(NeighborLoader(data, [3], torch.arange(8), None, True, batch_size=8)))
-    check_hops(data, batch, [3], replace=True)
-    with pytest.raises(TypeError, match="batchsize"):
-        NeighborLoader(data, [3], batchsize=8)
-
-
-def seeds_of(loader: Any) -> list[int]:
-    return [node for batch in loader for node in batch.n_id[: batch.batch_size].tolist()]
-
-
-def ends_of(loader: Any) -> list[list[int]]:
-    return torch.cat([b.n_id[b.edge_label_index] for b in loader], dim=1).tolist()
-
-
-def test_seeds_are_read_in_one_way() -> None:
-    """IDs and masks in all forms; what could be both is refused. A mask decides input_id."""
-    data = graphs.plain()
-    number, count = data.num_nodes, data.num_edges
-    mask, of_edges = torch.arange(number) % 5 == 2, torch.arange(count) % 50 == 3
+    mask, of_edges = torch.arange(data.num_nodes) % 5 == 2, torch.arange(data.num_edges) % 50 == 3
     ids, eids = mask.nonzero().flatten(), of_edges.nonzero().flatten()
+    ends = data.edge_index[:, eids]
     for graph in (data, from_pyg(data)):
         for form in (mask, mask.numpy(), mask.tolist(), ids.numpy(), ids.int(), ids.tolist()):
-            assert seeds_of(NeighborLoader(graph, [2], form, batch_size=4)) == ids.tolist()
-        batch = next(iter(NeighborLoader(graph, [2], mask, batch_size=4)))
-        assert batch.input_id.tolist() == ids[:4].tolist()
-        for wrong in (mask.to(torch.uint8), mask.long(), mask.float(), mask[1:], ids.unsqueeze(1)):
-            with pytest.raises(InvalidInput):
-                NeighborLoader(graph, [2], wrong)
-        for beyond in ([-1], [number]):
-            with pytest.raises(OutOfRange):
-                NeighborLoader(graph, [2], beyond)
-        ends = data.edge_index[:, eids]
+            batches = list(NeighborLoader(graph, [2], form, batch_size=4))
+            assert torch.equal(torch.cat([b.n_id[: b.batch_size] for b in batches]), ids)
+            assert form is not mask or torch.equal(batches[0].input_id, ids[:4])
         for form in (of_edges, of_edges.numpy(), eids, ends, ends.int(), tuple(ends)):
             loader = LinkNeighborLoader(graph, [2], edge_label_index=form, batch_size=4)
-            assert ends_of(loader) == ends.tolist()
-        for wrong in (of_edges.to(torch.int8), eids.double(), ends.float(), ends.T, ends.bool()):
-            with pytest.raises(InvalidInput):
+            found = torch.cat([b.n_id[b.edge_label_index] for b in loader], dim=1)
+            assert torch.equal(found, ends)
+        for wrong in (eids.double(), ends.float(), ends.T, ends.bool(), ends - data.num_nodes):
+            with pytest.raises((InvalidInput, OutOfRange)):
                 LinkNeighborLoader(graph, [2], edge_label_index=wrong)
-        for beyond in ([count], ends - number):
-            with pytest.raises(OutOfRange):
-                LinkNeighborLoader(graph, [2], edge_label_index=beyond)
-    typed = graphs.typed()
-    mask = typed["paper"].mask
-    for graph in (typed, from_pyg(typed)):
-        for wrong in (mask.to(torch.uint8), mask[:-1]):
-            with pytest.raises(InvalidInput):
-                NeighborLoader(graph, [2], ("paper", wrong))
     sampler = NeighborSampler(data, [2])
-    for wrong in (torch.tensor([0.5]), torch.ones(number, dtype=torch.uint8), torch.tensor([[0]])):
-        with pytest.raises(InvalidInput):
+    for wrong in (torch.tensor([0.5]), mask.byte(), torch.tensor([[0]]), torch.tensor([-1])):
+        with pytest.raises((InvalidInput, OutOfRange)):
             sampler.sample_from_nodes(NodeSamplerInput(None, wrong))
     with pytest.raises(OutOfRange):
-        sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([-1])))
-    with pytest.raises(OutOfRange):
-        sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([number]), torch.tensor([0])))
+        sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([60]), torch.tensor([0])))
+
+
+def test_wrong_arguments() -> None:
+    data, typed = graphs.plain(), graphs.typed()
+    own = type("Own", (torch_geometric.sampler.BaseSampler,), {})
+    for kind, given, options, named in (
+        (NeighborLoader, (data, [2]), {"neighbor_sampler": own}, r"torch_geometric\.loader"),
+        (NeighborLoader, (from_pyg(typed), [2], torch.arange(3)), {}, "types"),
+        (NeighborLoader, (from_pyg(data), [2], ("paper", None)), {}, "none"),
+        (LinkNeighborLoader, (from_pyg(typed), [2]), {}, "types"),
+        (NeighborLoader, (data, [2]), {"time_attr": "time"}, "time_attr"),
+    ):
+        with pytest.raises(InvalidInput, match=named):
+            kind(*given, **options)
+    with pytest.raises(TypeError, match="batchsize"):
+        NeighborLoader(data, [3], batchsize=8)
+    batch = next(iter(NeighborLoader(data, [3], torch.arange(8), None, True, batch_size=8)))
+    check_hops(data, batch, [3], replace=True)  # arguments by position, as PyG's
 
 
 @pytest.mark.parametrize("options", [{}, {"num_workers": 1}])
@@ -249,7 +226,7 @@ def test_no_seeds_are_no_batches(options: dict[str, Any]) -> None:
     none = torch.zeros(data.num_nodes, dtype=torch.bool)
     for kind, seeds in (NeighborLoader, none), (LinkNeighborLoader, torch.empty(2, 0).long()):
         for graph in (data, from_pyg(data)):
-            with pytest.warns(UserWarning, match="no mini-batch") as warned:
+            with pytest.warns(UserWarning, match="no seeds") as warned:
                 assert list(kind(graph, [2], seeds, shuffle=True, **options)) == []
             assert len(warned) == 1
 
@@ -301,22 +278,6 @@ def test_stores_of_others_and_data_without_edges() -> None:
     assert batch.n_id.tolist() == [0, 1, 2, 3]
 
 
-def test_wrong_arguments() -> None:
-    data, typed = graphs.plain(), graphs.typed()
-    sampler = torch_geometric.sampler.BaseSampler
-    with pytest.raises(InvalidInput, match=r"torch_geometric\.loader takes"):
-        NeighborLoader(data, [2], neighbor_sampler=type("Own", (sampler,), {}))
-    with pytest.raises(InvalidInput, match="where the graph has types"):
-        NeighborLoader(from_pyg(typed), [2], torch.arange(3))
-    with pytest.raises(InvalidInput, match="where it has none"):
-        NeighborLoader(from_pyg(data), [2], ("paper", None))
-    with pytest.raises(InvalidInput, match="where the graph has types"):
-        LinkNeighborLoader(from_pyg(typed), [2])
-    with pytest.raises(InvalidInput, match="by time"):
-        NeighborLoader(data, [2], time_attr="time")
-
-
-# ------------------------------------------------------------------------------- stores
 def test_features_are_read_by_name_and_rows() -> None:
     data = graphs.typed()
     store = FeatureStore(from_pyg(data))
@@ -330,9 +291,9 @@ def test_features_are_read_by_name_and_rows() -> None:
     assert store.get_tensor_size("author", "x") == (20, 3)
     found = {(attr.group_name, attr.attr_name) for attr in store.get_all_tensor_attrs()}
     assert found == {("paper", "x"), ("paper", "mask"), ("author", "x")}
-    with pytest.raises(NotFound, match="no type 'venue'"):
+    with pytest.raises(NotFound, match="'venue'"):
         store.get_tensor("venue", "x", None)
-    with pytest.raises(NotFound, match="no node feature 'z'"):
+    with pytest.raises(NotFound, match="'z'"):
         store.get_tensor("paper", "z", None)
 
 

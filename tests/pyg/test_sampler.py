@@ -84,31 +84,24 @@ def test_first_hop_picks_what_gnnlabs_own_loader_picks() -> None:
     assert torch.equal(block.edata[dgl.EID], batch.e_id)
 
 
-@pytest.mark.parametrize("replace", [False, True])
-def test_picks_are_fair(replace: bool) -> None:
-    """12 in-edges, 4 picked, 3000 seeds: chi-square of how often each is picked."""
-    data = Data(edge_index=torch.stack([torch.arange(1, 13), torch.zeros(12).long()]), num_nodes=13)
-    sampler = NeighborSampler(data, [4], replace=replace)
-    found = torch.zeros(12)
-    for seed in range(3000):
-        with dgl.random.stream(seed):
-            out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([0])))
-        found += torch.bincount(out.edge, minlength=12)
-    assert found.sum() == 12000 and stats.chisquare(found.numpy()).pvalue > 0.001
-
-
-def test_weights_are_probabilities() -> None:
-    weight = torch.tensor([0.0, 1.0, 2.0, 3.0, 4.0])
-    edges = torch.stack([torch.arange(1, 6), torch.zeros(5).long()])
-    data = Data(edge_index=edges, num_nodes=6, weight=weight)
-    sampler = NeighborSampler(data, [1], weight_attr="weight")
-    found = torch.zeros(5)
-    for seed in range(4000):
-        with dgl.random.stream(seed):
-            out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([0])))
-        found[out.edge] += 1
-    assert found[0] == 0
-    assert stats.chisquare(found[1:].numpy(), (weight[1:] * 400).numpy()).pvalue > 0.001
+def test_picks_are_fair_and_weights_are_probabilities() -> None:
+    """12 in-edges, 4 picked, or one by weight: chi-square of how often each is picked."""
+    weight = torch.arange(12.0)
+    edges = torch.stack([torch.arange(1, 13), torch.zeros(12).long()])
+    data = Data(edge_index=edges, num_nodes=13, weight=weight)
+    for fanout, law, options in (
+        (4, torch.ones(12), {}),
+        (4, torch.ones(12), {"replace": True}),
+        (1, weight, {"weight_attr": "weight"}),
+    ):
+        sampler, found = NeighborSampler(data, [fanout], **options), torch.zeros(12)
+        for seed in range(1000):
+            with dgl.random.stream(seed):
+                out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([0])))
+            found += torch.bincount(out.edge, minlength=12)
+        assert found.sum() == 1000 * fanout and found[law == 0].sum() == 0
+        expected = (law / law.sum() * found.sum())[law > 0]
+        assert stats.chisquare(found[law > 0].numpy(), expected.numpy()).pvalue > 0.001
 
 
 @examples(30)
@@ -184,12 +177,13 @@ def test_layers_may_be_trimmed() -> None:
 
 
 @pytest.mark.parametrize("disjoint", [False, True])
-def test_binary_negatives(disjoint: bool) -> None:
-    data = graphs.plain()
-    loader = LinkNeighborLoader(
-        data, [3, 2], neg_sampling=NegativeSampling("binary", 2), batch_size=16, disjoint=disjoint
-    )
-    for number, batch in enumerate(loader):
+def test_negatives(disjoint: bool) -> None:
+    data, typed = graphs.plain(), graphs.typed()
+    options = {"batch_size": 16, "disjoint": disjoint}
+    binary = NegativeSampling("binary", 2)
+    for number, batch in enumerate(
+        LinkNeighborLoader(data, [3, 2], neg_sampling=binary, **options)
+    ):
         ids = torch.arange(number * 16, number * 16 + 16)
         assert torch.equal(batch.input_id, ids)
         src, dst = batch.n_id[batch.edge_label_index]
@@ -200,25 +194,14 @@ def test_binary_negatives(disjoint: bool) -> None:
         if disjoint:
             tree = batch.batch[batch.edge_label_index]
             assert torch.equal(tree[0], tree[1])
-
-
-@pytest.mark.parametrize("disjoint", [False, True])
-def test_triplet_negatives(disjoint: bool) -> None:
-    data = graphs.typed()
-    loader = LinkNeighborLoader(
-        data,
-        [2, 2],
-        (WRITES, data[WRITES].edge_index),
-        neg_sampling=NegativeSampling("triplet", 3),
-        batch_size=16,
-        disjoint=disjoint,
+    triplet, ends = NegativeSampling("triplet", 3), typed[WRITES].edge_index
+    batch = next(
+        iter(LinkNeighborLoader(typed, [2, 2], (WRITES, ends), neg_sampling=triplet, **options))
     )
-    batch = next(iter(loader))
-    edges = data[WRITES].edge_index[:, :16]
-    assert torch.equal(batch["author"].n_id[batch["author"].src_index], edges[0])
-    assert torch.equal(batch["paper"].n_id[batch["paper"].dst_pos_index], edges[1])
+    assert torch.equal(batch["author"].n_id[batch["author"].src_index], ends[0, :16])
+    assert torch.equal(batch["paper"].n_id[batch["paper"].dst_pos_index], ends[1, :16])
     assert batch["paper"].dst_neg_index.shape == (16, 3)
-    check_hops(data, batch, [2, 2])
+    check_hops(typed, batch, [2, 2])
 
 
 def test_negatives_follow_their_weights() -> None:
@@ -243,25 +226,22 @@ def test_pyg_loaders_take_the_sampler() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("data", "fanouts", "options", "named"),
     [
-        ({"time_attr": "time"}, "does not sample by time; found time_attr='time'"),
-        ({"sample_direction": "backward"}, "must be 'forward'"),
-        ({"disjoint": True, "subgraph_type": "induced"}, "exclude each other"),
+        (graphs.plain(), [2], {"time_attr": "time"}, "time_attr='time'"),
+        (graphs.plain(), [2], {"sample_direction": "backward"}, "'forward'"),
+        (graphs.plain(), [2], {"disjoint": True, "subgraph_type": "induced"}, "disjoint"),
+        (graphs.plain(), [2, -2], {}, "fanout"),
+        (graphs.plain(), {CITES: [2]}, {}, "list"),
+        (torch.eye(2), [2], {}, "Tensor"),
     ],
 )
-def test_what_is_not_supported_is_an_error(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(InvalidInput, match=match):
-        NeighborSampler(graphs.plain(), [2], **options)
+def test_wrong_arguments(data: Any, fanouts: Any, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidInput, match=named):
+        NeighborSampler(data, fanouts, **options)
 
 
-def test_wrong_arguments() -> None:
-    with pytest.raises(InvalidInput, match="a fanout is a number"):
-        NeighborSampler(graphs.plain(), [2, -2])
-    with pytest.raises(InvalidInput, match="list where the graph has no types"):
-        NeighborSampler(graphs.plain(), {CITES: [2]})
-    with pytest.raises(InvalidInput, match="found Tensor"):
-        NeighborSampler(torch.eye(2), [2])
+def test_wrong_seeds() -> None:
     for disjoint in (False, True):
         sampler = NeighborSampler(graphs.plain(), [2], disjoint=disjoint)
         with pytest.raises(OutOfRange, match="60"):

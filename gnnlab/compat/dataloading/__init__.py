@@ -6,7 +6,7 @@ from gnnlab.compat import lazy
 _MODULES = {
     "gnnlab.compat.dataloading.subgraphs": "ClusterGCNSampler SAINTSampler ShaDowKHopSampler",
     "gnnlab.compat.distributed.dist_dataloader": "DistDataLoader DistEdgeDataLoader "
-    "DistNodeDataLoader EdgeCollator",
+    "DistNodeDataLoader EdgeCollator NodeCollator",
     "gnnlab.sampling": "sample_neighbors",
 }
 

@@ -6,7 +6,7 @@ from gnnlab.compat import lazy
 _MODULES = {
     "gnnlab.distributed": "NodeEmbedding=DistEmbedding",
     "gnnlab.compat.distributed.dist_dataloader": "DistDataLoader DistEdgeDataLoader "
-    "DistNodeDataLoader EdgeCollator",
+    "DistNodeDataLoader EdgeCollator NodeCollator",
     "gnnlab.compat.distributed.graph_partition_book": "EdgePartitionPolicy NodePartitionPolicy "
     "RangePartitionBook",
     "gnnlab.compat.distributed.role": "is_initialized",

@@ -1,23 +1,27 @@
 """Distributed loaders as DGL's: iterators with ``next``, and ``expected_idxs`` for their length.
 
 A subclass of :class:`DistDataLoader` may define ``_next_data``, which returns the items of the
-next batch, or None at the end of an epoch. GraphStorm's loaders do.
+next batch, or None at the end of an epoch. GraphStorm's loaders do. The collators make mini-batches
+for programs that construct torch's DataLoader themselves.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from gnnlab import random
-from gnnlab.dataloading import collate
-from gnnlab.dataloading.collate import NodeCollator
+from gnnlab.dataloading.edges import EdgePredictionSampler
+from gnnlab.dataloading.recipe import GraphRecipe
 from gnnlab.dataloading.sampler import Sampler
+from gnnlab.dataloading.seeds import read_indices
 from gnnlab.distributed import dataloader as ours
 from gnnlab.distributed.graph import DistGraph
+from gnnlab.errors import check_graph
 
 __all__ = [
     "DistDataLoader",
@@ -82,8 +86,59 @@ class _PairsOfSeedTypes(Sampler):
         return input_nodes, pairs, *rest
 
 
-class EdgeCollator(collate.EdgeCollator):
-    """:class:`gnnlab.dataloading.EdgeCollator`; with a DistGraph, pairs of the seeds' types."""
+class NodeCollator:
+    """Make mini-batches of nodes in torch's DataLoader; that of gnnlab is faster.
+
+    Parameters
+    ----------
+    g : Graph or DistGraph
+    nids : tensor, numpy array, list, or dict of them by node type
+    graph_sampler : Sampler
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> from gnnlab.compat.distributed.dist_dataloader import NodeCollator
+    >>> from torch.utils.data import DataLoader
+    >>> g = dgl.rand_graph(10, 50)
+    >>> nodes = NodeCollator(g, range(10), dgl.dataloading.NeighborSampler([2]))
+    >>> loader = DataLoader(nodes.dataset, batch_size=5, collate_fn=nodes.collate)
+    >>> for input_nodes, output_nodes, blocks in loader:
+    ...     print(output_nodes)
+    tensor([0, 1, 2, 3, 4])
+    tensor([5, 6, 7, 8, 9])
+    """
+
+    def __init__(self, g: Any, nids: Any, graph_sampler: Any) -> None:
+        check_graph(g, type(self).__name__)
+        self.g, self.graph_sampler = g, graph_sampler
+        self._recipe = GraphRecipe([g], graph_sampler, g.device)
+        #: One item per seed: an ID, or (type, ID) if seeds are given by type.
+        self.dataset: Any = read_indices(g, nids).items()
+
+    def collate(self, items: Sequence[Any]) -> Any:
+        """Make a mini-batch from items of :attr:`dataset`."""
+        ids: Any
+        if isinstance(items[0], tuple):
+            ids = {}
+            for name, i in items:
+                ids.setdefault(name, []).append(i)
+        else:
+            ids = torch.as_tensor([int(i) for i in items])
+        return self._recipe.complete(self.graph_sampler.sample(self.g, ids))
+
+
+class EdgeCollator(NodeCollator):
+    """Make mini-batches of edges in torch's DataLoader; on a DistGraph, pairs of the seeds' types.
+
+    Parameters
+    ----------
+    g : Graph or DistGraph
+    eids : tensor, numpy array, list, or dict of them by edge type
+    graph_sampler : Sampler
+    g_sampling, exclude, reverse_eids, reverse_etypes, negative_sampler
+        As for :class:`gnnlab.dataloading.EdgeDataLoader`.
+    """
 
     def __init__(
         self,
@@ -96,12 +151,15 @@ class EdgeCollator(collate.EdgeCollator):
         reverse_etypes: Any = None,
         negative_sampler: Any = None,
     ) -> None:
-        super().__init__(
-            *(g, eids, graph_sampler, g_sampling, exclude, reverse_eids, reverse_etypes),
-            negative_sampler,
+        sampler = EdgePredictionSampler(
+            *(graph_sampler, exclude, reverse_eids, reverse_etypes, negative_sampler),
+            g_sampling=None if g_sampling is g else g_sampling,
         )
+        super().__init__(g, eids, sampler)
+        if sampler.g_sampling is not None:
+            self._recipe.graphs = [g, sampler.g_sampling]
         if isinstance(g, DistGraph):
-            self.graph_sampler = _PairsOfSeedTypes(self.graph_sampler)
+            self.graph_sampler = _PairsOfSeedTypes(sampler)
 
 
 class DistEdgeDataLoader(_Steps, ours.DistEdgeDataLoader):

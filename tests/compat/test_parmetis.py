@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.compat.convert_partition import main
-from gnnlab.partition import convert_partition, partition_graph
+from gnnlab.compat.parmetis import convert_partition
+from gnnlab.partition import partition_graph
 from gnnlab.partition.assign import classes_of, weights_of
 from tests.graph.samples import graphs, typed, typed_graphs
 from tests.helpers import examples, save_as_windows
@@ -43,11 +44,11 @@ def write_parmetis(g: dgl.Graph, graph_name: str, folder: Path) -> None:
     _write(f"{base}_edges.txt", *(column[kept] for column in columns))
     _write(f"{base}_removed_edges.txt", *(column[~kept] for column in columns))
     etypes = dict(zip((":".join(t) for t in g.canonical_etypes), edge_counts, strict=True))
-    schema = {"nid": _ranges(counts), "eid": _ranges(etypes)}
+    schema = {"nid": ranges(counts), "eid": ranges(etypes)}
     Path(f"{base}.json").write_text(json.dumps(schema, indent=1), "utf8")
 
 
-def _ranges(counts: dict[str, int]) -> dict[str, list[int]]:
+def ranges(counts: dict[str, int]) -> dict[str, list[int]]:
     ends = np.cumsum(list(counts.values())).tolist()
     return {name: [end - counts[name], end] for name, end in zip(counts, ends, strict=True)}
 

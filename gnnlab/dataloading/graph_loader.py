@@ -1,8 +1,6 @@
-"""Mini-batches from torch's own DataLoader: of whole graphs, and with DGL's older collators.
+"""Mini-batches of whole graphs, for data sets of many small graphs.
 
-torch's loader selects items of a data set, and a *collate function* combines them. For data sets of
-many small graphs that is :func:`collate_graphs`. The collators make the same mini-batches as the
-loaders of this package, for programs that construct torch's DataLoader themselves.
+torch's own loader selects items of a data set, and :func:`collate_graphs` combines them.
 """
 
 from __future__ import annotations
@@ -16,12 +14,9 @@ import torch
 from torch.utils.data.distributed import DistributedSampler
 
 from gnnlab import random
-from gnnlab.dataloading.edges import EdgePredictionSampler
 from gnnlab.dataloading.epochs import warn_of_ranks
 from gnnlab.dataloading.executors import received
-from gnnlab.dataloading.recipe import GraphRecipe
-from gnnlab.dataloading.seeds import read_indices
-from gnnlab.errors import InvalidInput, check_graph
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.batch import batch
 from gnnlab.graph.graph import Graph
 from gnnlab.multiprocessing import check_sockets, raise_file_limit
@@ -140,80 +135,3 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
             self.sampler.set_epoch(epoch)
         else:
             self.generator.manual_seed(random.fold(self._key, epoch) >> 1)
-
-
-class NodeCollator:
-    """Make mini-batches of nodes in torch's DataLoader; :class:`DataLoader` is faster.
-
-    Parameters
-    ----------
-    g : Graph or DistGraph
-    nids : tensor, numpy array, list, or dict of them by node type
-    graph_sampler : Sampler
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> from torch.utils.data import DataLoader
-    >>> g = dgl.rand_graph(10, 50)
-    >>> nodes = dgl.dataloading.NodeCollator(g, range(10), dgl.dataloading.NeighborSampler([2]))
-    >>> loader = DataLoader(nodes.dataset, batch_size=5, collate_fn=nodes.collate)
-    >>> for input_nodes, output_nodes, blocks in loader:
-    ...     print(output_nodes)
-    tensor([0, 1, 2, 3, 4])
-    tensor([5, 6, 7, 8, 9])
-    """
-
-    def __init__(self, g: Graph, nids: Any, graph_sampler: Any) -> None:
-        check_graph(g, type(self).__name__)
-        self.g, self.graph_sampler = g, graph_sampler
-        self._recipe = GraphRecipe([g], graph_sampler, g.device)
-        #: One item per seed: an ID, or (type, ID) if seeds are given by type.
-        self.dataset: Any = read_indices(g, nids).items()
-
-    def collate(self, items: Sequence[Any]) -> Any:
-        """Make a mini-batch from items of :attr:`dataset`."""
-        ids: Any
-        if isinstance(items[0], tuple):
-            ids = {}
-            for name, i in items:
-                ids.setdefault(name, []).append(i)
-        else:
-            ids = torch.as_tensor([int(i) for i in items])
-        return self._recipe.complete(self.graph_sampler.sample(self.g, ids))
-
-
-class EdgeCollator(NodeCollator):
-    """Make mini-batches of edges in torch's DataLoader; :class:`EdgeDataLoader` is faster.
-
-    Parameters
-    ----------
-    g : Graph
-    eids : tensor, numpy array, list, or dict of them by edge type
-    graph_sampler : Sampler
-    g_sampling, exclude, reverse_eids, reverse_etypes, negative_sampler
-        As for :class:`EdgeDataLoader`.
-    """
-
-    def __init__(
-        self,
-        g: Graph,
-        eids: Any,
-        graph_sampler: Any,
-        g_sampling: Graph | None = None,
-        exclude: Any = None,
-        reverse_eids: Any = None,
-        reverse_etypes: Any = None,
-        negative_sampler: Any = None,
-    ) -> None:
-        sampler = EdgePredictionSampler(
-            graph_sampler,
-            exclude,
-            reverse_eids,
-            reverse_etypes,
-            negative_sampler,
-            g_sampling=None if g_sampling is g else g_sampling,
-        )
-        super().__init__(g, eids, sampler)
-        if sampler.g_sampling is not None:
-            self._recipe.graphs = [g, sampler.g_sampling]
