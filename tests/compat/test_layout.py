@@ -97,7 +97,7 @@ def test_attributes_are_what_import_gives() -> None:
     printed = run(
         """
         import importlib, sys, types
-        from gnnlab.compat import as_dgl
+        from gnnlab.compat import as_dgl, lazy
         import dgl
         def by_attributes(path):
             value = dgl
@@ -105,7 +105,7 @@ def test_attributes_are_what_import_gives() -> None:
                 value = getattr(value, part)
             return value
         functions = []
-        for path in as_dgl.PATHS:
+        for path in lazy.PATHS:
             before = by_attributes(path)
             module = importlib.import_module(f"dgl.{path}")
             after = by_attributes(path)

@@ -14,18 +14,10 @@ import numpy as np
 
 from gnnlab import random
 from gnnlab.dataloading import collate
-from gnnlab.dataloading.collate import NodeCollator
+from gnnlab.dataloading.collate import NodeCollator as NodeCollator
 from gnnlab.dataloading.sampler import Sampler
 from gnnlab.distributed import dataloader as ours
 from gnnlab.distributed.graph import DistGraph
-
-__all__ = [
-    "DistDataLoader",
-    "DistEdgeDataLoader",
-    "DistNodeDataLoader",
-    "EdgeCollator",
-    "NodeCollator",
-]
 
 
 class _Steps:
