@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import pickle
-import zipfile
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from gnnlab.compat.data import GINDataset
 from gnnlab.compat.data.gin import NAMES, read_gin
 from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from tests.compat.test_data_sets import zipped
 from tests.data.test_download import server  # noqa: F401
 
 pytestmark = pytest.mark.timeout(120)
@@ -44,12 +43,9 @@ def write(folder, text=TOY, name="MUTAG"):
 @pytest.fixture
 def mirror(tmp_path, monkeypatch, server):  # noqa: F811
     """A server with an archive as a Mac makes it, of two of the nine sets."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as target:
-        target.writestr("dataset/MUTAG/MUTAG.txt", TOY)
-        target.writestr("dataset/IMDBBINARY/IMDBBINARY.txt", rings_and_stars())
-        target.writestr("__MACOSX/dataset/._MUTAG", "")
-    server.files["dataset.zip"] = held.getvalue()
+    files = {"dataset/MUTAG/MUTAG.txt": TOY, "__MACOSX/dataset/._MUTAG": ""}
+    files["dataset/IMDBBINARY/IMDBBINARY.txt"] = rings_and_stars()
+    server.files["dataset.zip"] = zipped(files)
     monkeypatch.setenv("GNNLAB_DATA_URL", server.url)
     monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "home"))
     return server

@@ -36,13 +36,16 @@ def zipped(files):
 
 
 def tarred(files):
+    """An archive of name → content; None makes a link to /etc."""
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w:gz") as tar:
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
+            if data is None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "/etc"
+            entry.size = len(data or b"")
+            tar.addfile(entry, io.BytesIO(data or b""))
     return held.getvalue()
 
 

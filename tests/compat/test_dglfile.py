@@ -140,7 +140,7 @@ def check(g: dgl.Graph) -> None:
         assert all(len(column) == g.num_nodes(ntype) for column in g.nodes[ntype].data.values())
 
 
-@examples(400, SAME_FOLDER)
+@examples(200, SAME_FOLDER)
 @given(st.data(), st.sampled_from(["one_type.bin", "typed.bin", "tensors.dgl", "nothing.dgl"]))
 def test_changed_bytes_are_an_error_or_harmless(
     tmp_path: Path, data: st.DataObject, name: str
@@ -162,7 +162,7 @@ def test_changed_bytes_are_an_error_or_harmless(
             check(g)
 
 
-@examples(200, SAME_FOLDER)
+@examples(100, SAME_FOLDER)
 @given(st.data(), st.sampled_from(["one_type.bin", "typed.bin", "tensors.dgl", "nothing.dgl"]))
 def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, data: st.DataObject, name: str) -> None:
     content = (FIXTURES / name).read_bytes()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
@@ -19,7 +19,13 @@ from gnnlab.compat.data.tensors import load_tensors
 from gnnlab.compat.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.errors import GNNLabError, PartitionError
 from gnnlab.partition import load_partition
-from tests.compat.test_dglfile import EXPECTED, FIXTURES, said_of_graph, said_of_tensors
+from tests.compat.test_dglfile import (
+    EXPECTED,
+    FIXTURES,
+    SAME_FOLDER,
+    said_of_graph,
+    said_of_tensors,
+)
 from tests.helpers import examples
 
 NAMES = ["plain", "games"]
@@ -210,10 +216,7 @@ def test_refuses(tmp_path: Path, damage: Any, message: str) -> None:
         read_dgl_partition(path)
 
 
-@examples(
-    150,
-    settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]),
-)
+@examples(80, SAME_FOLDER)
 @given(st.data(), st.sampled_from(NAMES))
 def test_changed_bytes_are_an_error_or_harmless(
     tmp_path: Path, data: st.DataObject, name: str

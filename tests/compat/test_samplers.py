@@ -123,12 +123,12 @@ def test_sample_etype_neighbors_is_fair(replace: bool) -> None:
     g.edata["w"] = torch.tensor([1.0, 2, 3, 4, 9])
     counts = torch.zeros(5)
     core.seed(1)
-    for _ in range(500):
+    for _ in range(200):
         found = dgl.sampling.sample_etype_neighbors(g, [5], [0, 4, 5], [1, 1], "in", "w", replace)
         counts[found.edata[dgl.EID]] += 1
     share = torch.tensor([0.1, 0.2, 0.3, 0.4])
-    assert counts[4] == 500
-    assert ((counts[:4] - 500 * share).abs() < 5 * (500 * share * (1 - share)).sqrt()).all()
+    assert counts[4] == 200
+    assert ((counts[:4] - 200 * share).abs() < 5 * (200 * share * (1 - share)).sqrt()).all()
 
 
 def test_sample_etype_neighbors_refuses(graph: core.Graph) -> None:
@@ -287,7 +287,7 @@ def test_saint_draws_as_often_as_it_should(graph: core.Graph, mode: str) -> None
     """How often a node is in the subgraph, from the exact probability of one draw."""
     degree = graph.in_degrees().double()
     src, dst = graph.edges()
-    budget, rounds = (6, 3) if mode == "walk" else 20, 1500
+    budget, rounds = (6, 3) if mode == "walk" else 20, 500
     if mode == "node":
         expected = 1 - (1 - degree / degree.sum()) ** 20
     elif mode == "edge":
