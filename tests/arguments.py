@@ -23,8 +23,8 @@ USERS, FOLLOWS = 6, 9
 FOLLOW = ("user", "follows", "user")
 
 COMPAT = """functions geometry ops utils nn.conv.attention nn.conv.edges nn.conv.propagation nn.glob
-    nn.hetero nn.factory nn.utils nn.agnnconv nn.cfconv nn.denseconv nn.egatconv nn.egnnconv
-    nn.gatedgcnconv nn.graph_transformer nn.hgtconv nn.knowledge_graph nn.pnaconv
+    nn.hetero nn.factory nn.utils nn.conv.molecules nn.denseconv
+    nn.graph_transformer nn.hgtconv nn.knowledge_graph nn.pnaconv
     transforms.augment transforms.diffusion transforms.homophily transforms.paths transforms.points
     transforms.position transforms.structure transforms.traversal
     dataloading.subgraphs sampling node2vec"""
@@ -167,10 +167,9 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "compat.nn.denseconv.DenseSAGEConv": {"norm": None},
     "compat.nn.denseconv.*": {"norm": Name("both")},
     "compat.nn.denseconv.*.forward": {"adj": lambda w: torch.eye(USERS)},
-    "compat.nn.gatedgcnconv.GatedGCNConv": {"edge_feats": 4},
     "nn.SAGEConv": {"aggregator_type": Name("mean"), "norm": None},
     "nn.*Conv": {"norm": Name("both"), "aggregator_type": Name("mean"), "edge_feats": 4},
-    "compat.nn.conv.*.E*Conv": {"edge_feats": 4},
+    "compat.nn.conv.*.[EG]*Conv": {"edge_feats": 4},
     "compat.nn.conv.*Conv": {"aggregator_type": Name("mean")},
     "compat.nn.conv.edges.NNConv": {"edge_func": keep(lambda e: torch.ones(len(e), 16))},
     "compat.nn.conv.edges.GMMConv*": {"dim": 4, "n_kernels": 2, "pseudo": EX},
@@ -274,6 +273,8 @@ SKIP: dict[str, str] = {
     "*.SpatialEncoder*": "distances, as of shortest_dist",
     "*relu_dropout": "computes with any tensor",
     "*ShiftedSoftplus*": "computes with any tensor",
+    "*.RadialPooling*": "distances",
+    "*.AtomicConv*": "atomic numbers and distances",
     "nn.ReLUDropout*": "computes with any tensor",
     "*.draw": "called by __call__, which has checked",
     "*.pick_layer": "takes IDs that were checked",

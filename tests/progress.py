@@ -1,7 +1,7 @@
 """A line that says how far the tests are and which of them run, in the place of dots.
 
-On a terminal it is written over and over; elsewhere, as in the logs of CI, a new one comes every
-half minute. A failure is named at once. With ``-v`` or ``-q`` pytest's own lines are left alone.
+A new line comes every half minute. A failure is named at once. With ``-v`` or ``-q`` pytest's own
+lines are left alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-EVERY = {True: 0.1, False: 30.0}  # seconds between two lines: on a terminal, elsewhere
+EVERY = 30.0  # seconds between two lines
 
 
 class Progress:
@@ -44,7 +44,6 @@ class Progress:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self._failed += 1
-            self._screen.ensure_newline()
             self._screen.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
@@ -55,19 +54,13 @@ class Progress:
             self._write()
 
     def _write(self) -> None:
-        now, on_terminal = time.monotonic(), bool(self._screen.isatty)
+        now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + EVERY[on_terminal]
+        self._next = now + EVERY
         share = 100 * self._done // max(1, self._session.testscollected)
         minutes, seconds = divmod(int(now - self._start), 60)
         files = dict.fromkeys(nodeid.partition("::")[0] for nodeid in self._running)
-        text = f"[{share:3d}%] {minutes}:{seconds:02d} {', '.join(files)}"
-        if self._failed:
-            text += f" ({self._failed} failed)"
-        if on_terminal:
-            width = self._screen._tw.fullwidth - 1
-            self._screen.rewrite(text[:width].ljust(width))
-        else:
-            self._screen.write_line(text)
-            self._screen.flush()  # a file or a pipe would hold it back
+        failed = f" ({self._failed} failed)" if self._failed else ""
+        self._screen.write_line(f"[{share:3d}%] {minutes}:{seconds:02d} {', '.join(files)}{failed}")
+        self._screen.flush()  # a file or a pipe would hold it back

@@ -10,7 +10,6 @@ import re
 import runpy
 import subprocess
 import sys
-import textwrap
 import tomllib
 from pathlib import Path
 
@@ -29,23 +28,6 @@ GUIDES = ("docs/teaching.md", "docs/teaching.ko.md", "docs/teaching.zh.md")
 OWN_DATA = ("docs/own_data.md", "docs/own_data.ko.md", "docs/own_data.zh.md")
 INSTALL = ("docs/install.md", "docs/install.ko.md", "docs/install.zh.md")
 FROM_GUIDE = ("docs/from_the_guide.md", "docs/from_the_guide.ko.md", "docs/from_the_guide.zh.md")
-TOP_LEVEL = {
-    *(
-        ".binder",
-        ".ci",
-        ".github",
-        ".gitignore",
-        ".pre-commit-config.yaml",
-        "CHANGELOG.md",
-        "CITATION.cff",
-        "CODE_OF_CONDUCT.md",
-        "CONTRIBUTING.md",
-        "LICENSE",
-        "SECURITY.md",
-    ),
-    *("Makefile", "benchmarks", "constraints.txt", "data", "docs", "environment.yml", "examples"),
-    *("gnnlab", "notebooks", "pyproject.toml", "tests", *READMES),
-}
 
 
 def pins() -> dict[str, str]:
@@ -88,19 +70,9 @@ def needed() -> set[str]:
     return {name for name, _ in seen}
 
 
-def tracked() -> list[Path]:
-    """Files in git; none where this is not a checkout."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
-    return [Path(name) for name in listed.stdout.split("\0") if name]
-
-
 def test_every_needed_package_is_pinned() -> None:
     """The CUDA libraries aside, which PyPI's torch pins itself."""
-    try:
-        names = needed()
-    except importlib.metadata.PackageNotFoundError as missing:
-        pytest.fail(f"{missing} is not installed: make check installs all extras")
-    assert {n for n in names if not n.startswith(("nvidia-", "cuda-", "triton"))} <= set(pins())
+    assert {n for n in needed() if not n.startswith(("nvidia-", "cuda-", "triton"))} <= set(pins())
 
 
 def test_direct_pins_satisfy_their_ranges() -> None:
@@ -109,7 +81,6 @@ def test_direct_pins_satisfy_their_ranges() -> None:
         wanted = Requirement(text)
         if wanted.name != "gnnlab":
             assert wanted.specifier.contains(pins()[canonicalize_name(wanted.name)]), text
-    assert pins()["torch"] == "2.13.0"
 
 
 def test_conda_installs_the_same_pins() -> None:
@@ -141,8 +112,8 @@ def test_one_address_everywhere() -> None:
 
 
 def test_git_holds_sources_only() -> None:
-    files = tracked()
-    assert {f.parts[0] for f in files} <= TOP_LEVEL
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    files = [Path(name) for name in listed.stdout.split("\0") if name]  # none: no checkout
     big = [f for f in files if (ROOT / f).is_file() and (ROOT / f).stat().st_size > 1_000_000]
     assert not big
     made = r"__pycache__|\.ipynb_checkpoints|\.py[co]$|\.pkl$|\.pt$|\.nb[ic]$"
@@ -155,13 +126,6 @@ def run_make(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
 
 
-def test_make_lists_its_commands() -> None:
-    printed = run_make(path=os.environ["PATH"]).stdout
-    listed = [line.split()[1] for line in printed.splitlines()]
-    tests = ["test", "test-dgl", "test-gpu", "test-clients", "test-backends"]
-    assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "site", "clean"]
-
-
 def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
     (tmp_path / "python3").write_text("#!/bin/sh\necho Python 3.9.1\nexit 1\n")
     (tmp_path / "python3").chmod(0o755)
@@ -170,18 +134,7 @@ def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
         (tmp_path / tool).symlink_to(found.stdout.strip())
     run = run_make("lab", f"VENV={tmp_path}/venv", path=str(tmp_path))
     assert run.returncode != 0
-    assert "no Python 3.11 or newer" in run.stderr and "Found: Python 3.9.1" in run.stderr
-
-
-def test_make_test_gpu_needs_one(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    (tmp_path / "bin" / "python").chmod(0o755)
-    for name in (".python", ".lab", ".test"):  # an environment that is up to date
-        (tmp_path / name).touch()
-    arguments = "test-gpu", f"VENV={tmp_path}", "CUDA_VISIBLE_DEVICES="
-    run = run_make(*arguments, path=os.environ["PATH"])
-    assert run.returncode != 0 and "no GPU" in run.stderr and not run.stdout.strip()
+    assert "3.11" in run.stderr and "Python 3.9.1" in run.stderr
 
 
 def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> None:
@@ -192,7 +145,7 @@ def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> No
     run = run_make("lab", f"VENV={tmp_path}", path=os.environ["PATH"])
     assert "lab --notebook-dir=notebooks" in run.stdout, run.stderr
     assert "default_url=/lab/tree/en/README.md" in run.stdout
-    for lang, said in (("ko", "/lab/tree/ko/README.md"), ("fr", "LESSON_LANG is fr; it must be")):
+    for lang, said in (("ko", "/lab/tree/ko/README.md"), ("fr", "LESSON_LANG is fr")):
         run = run_make("lab", f"VENV={tmp_path}", f"LESSON_LANG={lang}", path=os.environ["PATH"])
         assert said in run.stdout + run.stderr
     settings = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
@@ -201,7 +154,6 @@ def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> No
         package, _, name = plugin.partition(":")
         schema = json.loads((schemas / package / f"{name}.json").read_text("utf8"))
         assert set(values) <= set(schema["properties"])
-    assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
 
 
 @pytest.mark.parametrize("lang", ["en", "ko", "zh"])
@@ -221,11 +173,10 @@ def shape(page: str) -> dict[str, list]:
     if page in OWN_DATA:  # tests/docs/test_own_data.py compares its Python
         text = PYTHON.sub("", text)
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    uncommented = re.sub(r" +# .*|(?<=--lang) \w+", "", text)
     return {
         "headings": re.findall(r"^#+(?= )", prose, re.MULTILINE),
-        "code": re.findall(
-            r"```.*?```", re.sub(r" +# .*|(?<=--lang) \w+", "", text), re.DOTALL
-        ),  # less its comments
+        "code": re.findall(r"```.*?```", uncommented, re.DOTALL),
         "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
         "pictures": re.findall(r"!\[[^\]]*\]\(([^).]*)[^)]*\)", prose),
         "lessons": re.findall(r"\d\d_\w+", prose),
@@ -233,16 +184,10 @@ def shape(page: str) -> dict[str, list]:
     }
 
 
-@pytest.mark.parametrize(
-    ("page", "english"),
-    [
-        (page, pages[0])
-        for pages in (READMES, GUIDES, OWN_DATA, FROM_GUIDE, INSTALL)
-        for page in pages[1:]
-    ],
-)
-def test_page_is_as_complete_in_each_language(page: str, english: str) -> None:
-    assert shape(page) == shape(english)
+@pytest.mark.parametrize("pages", [READMES, GUIDES, OWN_DATA, FROM_GUIDE, INSTALL])
+def test_page_is_as_complete_in_each_language(pages: tuple[str, ...]) -> None:
+    for page in pages[1:]:
+        assert shape(page) == shape(pages[0]), page
 
 
 def test_every_lesson_is_in_the_table_of_the_readme() -> None:
@@ -278,23 +223,11 @@ def test_readme_example_runs() -> None:
 @pytest.mark.thorough("is about CI")
 @pytest.mark.parametrize(("ci", "outcome"), [("1", "1 failed, 1 skipped"), ("", "2 skipped")])
 def test_a_skip_needs_a_good_reason_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
-    (tmp_path / "test_lazy.py").write_text(
-        textwrap.dedent(
-            """
-            import pytest
-
-            def test_needs_data():
-                pytest.skip("needs the data set")
-
-            def test_is_lazy():
-                pytest.skip("no time today")
-            """
-        )
-    )
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", os.devnull, str(tmp_path)],
-        env={**os.environ, "CI": ci, "PYTHONPATH": str(ROOT), "PY_COLORS": "0"},
-        capture_output=True,
-        text=True,
-    )
+    lines = ["import pytest"]
+    for name, reason in ("needs_data", "needs the data set"), ("is_lazy", "no time today"):
+        lines.append(f"def test_{name}(): pytest.skip('{reason}')")
+    (tmp_path / "test_lazy.py").write_text("\n".join(lines))
+    words = ["-m", "pytest", "-p", "tests.conftest", "-c", os.devnull, str(tmp_path)]
+    env = {**os.environ, "CI": ci, "PYTHONPATH": str(ROOT), "PY_COLORS": "0"}
+    run = subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True)
     assert outcome in run.stdout.splitlines()[-1]

@@ -4,13 +4,16 @@ Walked are the face, the modules and names that it offers, those that DGL's prog
 (``test_names.NAMES``), and the members of each class. Annotations, and defaults other than numbers,
 texts, None and tuples of those, are left out: Python's versions print them in different ways.
 
-After a change that is meant: ``python -m tests.test_public_names``.
+After a change that is meant: ``python -m tests.test_public_names``. It first adds what a package
+imports for its users to its ``__all__``, and writes the tables of docs/dgl.md and
+docs/dgl_layers.md, too.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
+import subprocess
+import sys
 import types
 from collections.abc import Iterator
 from importlib import import_module
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import gnnlab
+from tests.helpers import ROOT
 from tests.test_names import NAMES
 
 KNOWN = Path(__file__).with_name("public_names.txt")
@@ -32,7 +36,8 @@ def public_names() -> list[str]:
     """One line for each name, sorted: ``place.name(parameters)``, or ``place.name`` for data."""
     seen: dict[int, str] = {}
     modules = [import_module(place) for place in ("gnnlab", "gnnlab.helpers", "gnnlab.errors")]
-    return sorted({line for m in modules for line in _of_module(m.__name__, m, seen)})
+    lines = {line for m in modules for line in _of_module(m.__name__, m, seen)}
+    return sorted(lines | {f"gnnlab.data.DATASETS[{name!r}]" for name in gnnlab.data.DATASETS})
 
 
 def _of_module(place: str, module: types.ModuleType, seen: dict[int, str]) -> Iterator[str]:
@@ -146,11 +151,15 @@ def test_comparison_says_what_is_different() -> None:
     assert difference.endswith(RENEW)
 
 
-def test_defaults_that_versions_write_differently_are_left_out() -> None:
-    def function(a: int, b: object = functools, c: tuple[str, ...] = ("x",)) -> None: ...
-
-    assert _parameters(function, 1) == "(b=…, c=('x',))"
+def renew() -> None:
+    """Write all lists in which a public name stands."""
+    packages = [p for p in ROOT.glob("gnnlab/*/__init__.py") if "__all__" in p.read_text("utf8")]
+    ruff = ["ruff", "check", "--quiet", "--preview", "--fix", "--select", "F401,RUF022"]
+    subprocess.run([sys.executable, "-m", *ruff, *packages], check=True)
+    KNOWN.write_text("\n".join(public_names()) + "\n", "utf8")
+    for pages in ("tests.compat.test_layout_names", "tests.compat.test_nn"):
+        subprocess.run([sys.executable, "-m", pages], cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":
-    KNOWN.write_text("\n".join(public_names()) + "\n", "utf8")
+    renew()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 
-from gnnlab.compat import lazy
+from gnnlab.compat import lazy, transforms
 from gnnlab.compat.methods import DGLGraph
 
 __version__ = "2.3.0"
@@ -25,24 +25,13 @@ _MODULES = {
     "gnnlab.compat.dglfile": "load_graphs",
     "gnnlab.compat.functions": "bipartite block_to_graph broadcast_edges broadcast_nodes "
     "create_block hetero_from_relations merge rand_bipartite",
-    "gnnlab.compat.partition": "metis_partition metis_partition_assignment "
-    "partition_graph_with_halo",
     "gnnlab.compat.methods": "Scheme",
     "gnnlab.graph.frame": "Frame",
     "gnnlab.graph.message_passing": "EdgeBatch NodeBatch",
     "gnnlab.sampling": "global_uniform_negative_sampling",
-    "gnnlab.compat.transforms": "AddEdge AddMetaPaths DropEdge DropNode FeatMask GCNNorm "
-    "GDC HeatKernel KHopGraph LapPE LaplacianPE LineGraph NodeShuffle PPR RandomWalkPE "
-    "RowFeatNormalizer SIGNDiffusion SVDPE ToLevi adj_product_graph "
-    "adj_sum_graph adjusted_homophily bfs_edges_generator "
-    "bfs_nodes_generator dfs_edges_generator dfs_labeled_edges_generator "
-    "double_radius_node_labeling edge_homophily edge_label_informativeness khop_adj "
-    "khop_graph knn_graph lap_pe laplacian_lambda_max laplacian_pe line_graph "
-    "linkx_homophily metapath_reachable_graph node_homophily norm_by_dst prop_edges "
-    "prop_edges_dfs prop_nodes prop_nodes_bfs prop_nodes_topo radius_graph "
-    "random_walk_pe segmented_knn_graph shortest_dist slice_batch svd_pe "
-    "topological_nodes_generator",
 }
+# What only DGL has among the transforms is in dgl, too.
+_MODULES |= {m: ns for m, ns in transforms._MODULES.items() if m.startswith("gnnlab.compat")}
 DGLHeteroGraph = DGLGraph
 # Functions with the name of a module of DGL.
 _FUNCTIONS = {"batch", "graph", "heterograph", "merge"}

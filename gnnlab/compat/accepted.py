@@ -15,8 +15,6 @@ from typing import Any
 
 from gnnlab.errors import takes_graph
 
-__all__ = ["DROPPED", "StandIn", "adapted"]
-
 _OF_LOADERS = "use_prefetch_thread use_alternate_streams pin_prefetcher pin_memory"
 
 DROPPED = {

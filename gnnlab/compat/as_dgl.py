@@ -19,11 +19,9 @@ from types import ModuleType
 from typing import Any
 
 import gnnlab.compat
-from gnnlab.compat.lazy import PATHS, target
+from gnnlab.compat.lazy import target
 from gnnlab.launch import environment
 from gnnlab.tools.as_dgl import note_on_other_dgl
-
-__all__ = ["PATHS", "Finder", "target"]
 
 
 class Finder(MetaPathFinder, Loader):

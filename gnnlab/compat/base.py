@@ -7,22 +7,12 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import DGLError
-from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE, is_all
-
-__all__ = [
-    "ALL",
-    "EID",
-    "ETYPE",
-    "NID",
-    "NTYPE",
-    "DGLError",
-    "DGLWarning",
-    "dgl_warning",
-    "is_all",
-    "is_internal_column",
-    "zero_initializer",
-]
+from gnnlab.errors import DGLError as DGLError
+from gnnlab.graph.names import ALL as ALL
+from gnnlab.graph.names import EID as EID
+from gnnlab.graph.names import ETYPE as ETYPE
+from gnnlab.graph.names import NID, NTYPE
+from gnnlab.graph.names import is_all as is_all
 
 _RESERVED = {NID, NTYPE}  # EID and ETYPE are the same two texts
 
@@ -48,8 +38,7 @@ def zero_initializer(
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> dgl.init.zero_initializer((2,), torch.float32, "cpu", slice(3, 5))
     tensor([0., 0.])
     """

@@ -20,8 +20,6 @@ from gnnlab.compat.dglparts import convert_dgl_partition
 from gnnlab.compat.parmetis import convert_partition
 from gnnlab.system.command import command, command_parser
 
-__all__ = ["main"]
-
 _PARMETIS = ("input_dir", "graph_name", "schema", "num_parts", "num_node_weights")
 
 

@@ -44,8 +44,6 @@ from gnnlab.graph import io
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Adjacency, Relation, check_integers, checked_adjacency, narrow
 
-__all__ = ["GRAPHS_MAGIC", "TENSORS_MAGIC", "load_graphs", "read_graphs", "read_tensors"]
-
 Item = TypeVar("Item")
 
 GRAPHS_MAGIC = struct.pack("<Q", 0xDD2E4FF046B4A13F)

@@ -34,8 +34,6 @@ from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import read_offsets, sort_types
 from gnnlab.partition.partition import partition_graph
 
-__all__ = ["convert_dgl_partition", "read_dgl_partition"]
-
 _ENTRIES = "part_graph", "node_feats", "edge_feats"
 StrPath = str | os.PathLike[str]
 
@@ -45,19 +43,7 @@ def convert_dgl_partition(
 ) -> None:
     """Convert a partition written by DGL to one of gnnlab; the whole graph must fit into memory.
 
-    Parameters
-    ----------
-    part_config : path
-        DGL's JSON file.
-    output : path
-        Folder for the result. In DGL's own folder, DGL's files are replaced.
-    graph_name : str, optional
-        By default DGL's.
-
-    Raises
-    ------
-    PartitionError
-        A file is missing, damaged or does not fit the others; the message names it.
+    ``part_config`` is DGL's JSON file. If ``output`` is DGL's own folder, DGL's files are replaced.
 
     Examples
     --------
@@ -71,24 +57,9 @@ def convert_dgl_partition(
 
 
 def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]:
-    """Read a partition written by DGL, and reassemble the graph.
+    """Read a partition, DGL's JSON file, and reassemble the graph, under DGL's type-wise IDs.
 
-    Parameters
-    ----------
-    part_config : path
-        DGL's JSON file.
-
-    Returns
-    -------
-    g : Graph
-        All nodes and edges with their features, under the type-wise IDs that DGL gave them.
-    book : GraphPartitionBook
-        The owners in DGL's partition.
-
-    Raises
-    ------
-    PartitionError
-        A file is missing, damaged or does not fit the others; the message names it.
+    The book has the owners in DGL's partition.
 
     Examples
     --------

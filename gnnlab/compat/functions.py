@@ -19,17 +19,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
 from gnnlab.graph.relation import Relation
 
-__all__ = [
-    "bipartite",
-    "block_to_graph",
-    "broadcast_edges",
-    "broadcast_nodes",
-    "create_block",
-    "hetero_from_relations",
-    "merge",
-    "rand_bipartite",
-]
-
 
 def rand_bipartite(
     utype: str,

@@ -8,8 +8,6 @@ from gnnlab import random
 from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.graph import Graph
 
-__all__ = ["farthest_point_sampler", "neighbor_matching"]
-
 
 def farthest_point_sampler(
     pos: torch.Tensor, npoints: int, start_idx: int | None = None

@@ -17,9 +17,6 @@ from typing import Any
 from gnnlab.compat.accepted import adapted
 from gnnlab.errors import takes_graph
 
-__all__ = ["PATHS", "Face", "attributes", "target"]
-
-
 PATHS = {
     "nn.pytorch": "nn",
     "nn.functional": "ops",
@@ -67,12 +64,7 @@ _NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function
 
 
 def target(name: str) -> str | None:
-    """Return the module that ``import NAME`` gives, or None.
-
-    Parameters
-    ----------
-    name : str
-        ``"dgl"``, or a path that starts with ``"dgl."``.
+    """Return the module that ``import NAME``, of ``dgl`` or below it, gives, or None.
 
     Examples
     --------

@@ -25,8 +25,6 @@ from gnnlab.graph.names import ALL, EdgeType, is_all
 from gnnlab.graph.relation import Relation
 from gnnlab.system import accelerators
 
-__all__ = ["DGLGraph", "Scheme"]
-
 
 class Scheme(NamedTuple):
     """Shape of one row and dtype of a feature."""

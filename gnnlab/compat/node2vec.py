@@ -15,8 +15,6 @@ from gnnlab.graph.neighbor import read_weights
 from gnnlab.graph.queries import has_edges, incident_slots
 from gnnlab.random import next_key
 
-__all__ = ["node2vec_random_walk", "pack_traces"]
-
 
 def pack_traces(
     traces: torch.Tensor, types: torch.Tensor

@@ -16,8 +16,6 @@ from gnnlab.distributed import sparse_rules
 from gnnlab.errors import InvalidInput
 from gnnlab.parallel.checkpoint import restoring
 
-__all__ = ["SparseAdagrad", "SparseAdam", "SparseGradOptimizer"]
-
 
 class SparseGradOptimizer:
     """Base class of the sparse optimizers: ``rule`` is a name in ``sparse_rules.RULES``."""

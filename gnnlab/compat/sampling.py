@@ -17,8 +17,6 @@ from gnnlab.graph.names import EID, EdgeType, is_all
 from gnnlab.graph.neighbor import read_fanouts, sample_neighbors
 from gnnlab.graph.subgraph import keep_edges
 
-__all__ = ["sample_etype_neighbors", "select_topk"]
-
 
 def select_topk(
     g: Graph,
@@ -38,8 +36,7 @@ def select_topk(
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> g = dgl.graph(([0, 1, 2, 0], [3, 3, 3, 1]))
     >>> g.edata["w"] = torch.tensor([0.1, 0.5, 0.3, 0.2])
     >>> dgl.sampling.select_topk(g, 2, "w", [3]).edata[dgl.EID]

@@ -21,19 +21,6 @@ from gnnlab.graph.ids import as_integers, is_scalar
 from gnnlab.graph.names import EID, NID
 from gnnlab.multiprocessing import explained
 
-__all__ = [
-    "check_eq_shape",
-    "create_shared_mem_array",
-    "expand_as_pair",
-    "extract_edge_subframes",
-    "extract_node_subframes",
-    "get_shared_mem_array",
-    "prepare_tensor",
-    "prepare_tensor_dict",
-    "recursive_apply",
-    "set_new_frames",
-]
-
 
 def expand_as_pair(input_: Any, g: Graph | None = None) -> tuple[Any, Any]:
     """Return the features of source and destination nodes for an argument that may be either.
@@ -224,15 +211,7 @@ def create_shared_mem_array(name: str, shape: Sequence[int], dtype: torch.dtype)
 
 
 def get_shared_mem_array(name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """Return the tensor that some process made with :func:`create_shared_mem_array`.
-
-    Raises
-    ------
-    NotFound
-        No process has a tensor of this name.
-    InvalidInput
-        It has another number of bytes.
-    """
+    """Return the tensor that some process made with :func:`create_shared_mem_array`."""
     path, size = _shared_path(name), math.prod(shape) * dtype.itemsize
     if not path.exists():
         raise NotFound(f"no shared tensor {name!r}: its process has ended, or has not made it yet")

@@ -198,56 +198,44 @@ def test_repeated_ids_and_unnamed_columns_warn(tmp_path):
     assert g.ndata["x"].tolist() == [6, 5] and set(g.ndata) == {"x"}
 
 
+META = ONE["meta.yaml"]
+
+
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "names"),
     [
-        ({"meta": "a: [1"}, "meta.yaml: not valid YAML"),
-        ({"meta": "- 1"}, "must have keys version"),
-        ({"meta": ONE["meta.yaml"] + "version: 2"}, "version is 2; 1.0.0 is known"),
-        ({"meta": "dataset_name: x\nedge_data: []"}, "node_data must be a list of files"),
-        ({"meta": "node_data: []"}, "meta.yaml lacks dataset_name"),
-        ({"meta": ONE["meta.yaml"].replace("edges_0", "other")}, "other.csv: no such file"),
-        ({"meta": ONE["meta.yaml"] + "- file_name: a.csv"}, "node_data has _V twice"),
-        (
-            {"meta": ONE["meta.yaml"].replace("edges_0.csv", "edges_0.csv\n  etype: x")},
-            "etype must be",
-        ),
-        (
-            {"meta": ONE["meta.yaml"].replace("edges_0.csv", "edges_0.csv\n  etype: [a, b, _V]")},
-            "need nodes of type a; node_data has _V",
-        ),
-        ({"nodes_0": ""}, "nodes_0.csv: not a CSV file"),
-        ({"nodes_0": "id,x\n1,2\n"}, "nodes_0.csv, line 1: no column 'node_id'; found id, x"),
-        ({"nodes_0": "node_id,x\n10,1\n,2\n"}, "nodes_0.csv, line 3: column 'node_id' is empty"),
-        ({"nodes_0": "node_id,x\n10,1\n20,\n"}, "nodes_0.csv, line 3, column 'x' is empty"),
-        ({"nodes_0": "node_id,x\n1,a\n"}, "nodes_0.csv, line 2, column 'x' is 'a'; expected num"),
-        (
-            {"nodes_0": 'node_id,x\n1,"1,2"\n2,"3"\n'},
-            "nodes_0.csv, line 3, column 'x' is '3'; expected 2 numbers in quotes",
-        ),
-        ({"nodes_0": "node_id,x\n1,2\n1,2,3,4\n"}, "nodes_0.csv: not a CSV file.*line 3"),
-        (
-            {"edges_0": "src_id,dst_id\n10,20\n10,99\n"},
-            "edges_0.csv, line 3, column 'dst_id': graph 0 has no node 99 in nodes_0.csv",
-        ),
-        (
-            {"edges_0": "graph_id,src_id,dst_id\n0,10,20\n4,10,20\n"},
-            "edges_0.csv, line 3: graph 4 is not among the 1 known graphs",
-        ),
+        ({"meta": "a: [1"}, "meta.yaml.*YAML"),
+        ({"meta": "- 1"}, "version"),
+        ({"meta": META + "version: 2"}, "2; 1.0.0"),
+        ({"meta": "dataset_name: x\nedge_data: []"}, "node_data"),
+        ({"meta": "node_data: []"}, "meta.yaml.*dataset_name"),
+        ({"meta": META.replace("edges_0", "other")}, "other.csv"),
+        ({"meta": META + "- file_name: a.csv"}, "node_data.*_V"),
+        ({"meta": META.replace("edges_0.csv", "edges_0.csv\n  etype: x")}, "etype.*'x'"),
+        ({"meta": META.replace("edges_0.csv", "edges_0.csv\n  etype: [a, b, _V]")}, "a; node_data"),
+        ({"nodes_0": ""}, "nodes_0.csv"),
+        ({"nodes_0": "id,x\n1,2\n"}, "nodes_0.csv, line 1.*'node_id'.*id, x"),
+        ({"nodes_0": "node_id,x\n10,1\n,2\n"}, "nodes_0.csv, line 3.*'node_id'"),
+        ({"nodes_0": "node_id,x\n10,1\n20,\n"}, "nodes_0.csv, line 3.*'x'"),
+        ({"nodes_0": "node_id,x\n1,a\n"}, "nodes_0.csv, line 2.*'x' is 'a'"),
+        ({"nodes_0": 'node_id,x\n1,"1,2"\n2,"3"\n'}, "nodes_0.csv, line 3.*'x' is '3'.* 2 "),
+        ({"nodes_0": "node_id,x\n1,2\n1,2,3,4\n"}, "nodes_0.csv.*line 3"),
+        ({"edges_0": "src_id,dst_id\n10,20\n10,99\n"}, "edges_0.csv, line 3.*'dst_id'.* 99 "),
+        ({"edges_0": "graph_id,src_id,dst_id\n0,10,20\n4,10,20\n"}, "edges_0.csv, line 3.* 4 "),
     ],
 )
-def test_errors_name_file_and_line(tmp_path, changes, says):
-    with pytest.raises(InvalidInput, match=says):
+def test_errors_name_file_and_line(tmp_path, changes, names):
+    with pytest.raises(InvalidInput, match=names):
         CSVDataset(write(tmp_path, ONE, **changes), verbose=False)
 
 
 def test_other_errors(tmp_path):
-    with pytest.raises(InvalidInput, match=r"meta.yaml: no such file"):
+    with pytest.raises(InvalidInput, match=r"meta.yaml"):
         CSVDataset(tmp_path / "none")
     folder = write(tmp_path, ONE)
     for wrong in ({"x": np.zeros(2)}, {"x": np.array(["a"] * 3)}):
-        with pytest.raises(InvalidInput, match="must return numbers for 3 rows; found 'x'"):
+        with pytest.raises(InvalidInput, match=r"3 rows.*'x'"):
             CSVDataset(folder, verbose=False, ndata_parser=lambda df, wrong=wrong: wrong)
     graphs = MANY["graphs.csv"].replace("\n7;", "\n8;")
-    with pytest.raises(InvalidInput, match=r"users.csv, line 3: graph 7 is not among the 2"):
+    with pytest.raises(InvalidInput, match=r"users.csv, line 3.* 7 "):
         CSVDataset(write(tmp_path / "m", MANY, graphs=graphs), verbose=False)

@@ -54,11 +54,11 @@ def test_block_model_has_the_densities_asked_for():
         inside = int((src == dst).sum()) / n
         outside = int((src != dst).sum()) / n
         assert inside == pytest.approx(p / 2, rel=0.1) and outside == pytest.approx(q / 2, rel=0.15)
-    with pytest.raises(InvalidInput, match="must be a multiple of n_communities; found 7"):
+    with pytest.raises(InvalidInput, match="n_communities; found 7"):
         dgl.data.SBMMixtureDataset(1, 7, 2)
     with pytest.raises(InvalidInput, match="or 2 pairs; found 1"):
         dgl.data.SBMMixtureDataset(2, 8, 2, pq=[(1, 1)])
-    with pytest.raises(TypeError, match="missing a required argument: 'n_nodes'"):
+    with pytest.raises(TypeError, match="n_nodes"):
         dgl.data.SBMMixtureDataset(1)
 
 

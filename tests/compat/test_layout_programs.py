@@ -16,7 +16,7 @@ from tests.helpers import THOROUGH, run_script
 
 FOLDER = Path(__file__).with_name("programs")
 SHORT = ["gcn", "gin", "trees"]
-LONG = ["deepwalk", "linkpred", "rgcn", "sage", "sparse"]
+LONG = ["deepwalk", "rgcn", "sage", "sparse"]
 PROGRAMS = [*SHORT, *LONG]
 AGAIN = pytest.mark.thorough("as the others; their layers and loaders are in the tests beside this")
 

@@ -34,7 +34,7 @@ def test_expand_as_pair() -> None:
 def test_check_eq_shape() -> None:
     utils.check_eq_shape((torch.ones(3, 2), torch.ones(5, 2)))
     utils.check_eq_shape(torch.ones(3))
-    with pytest.raises(base.DGLError, match=r"rows of shape \(2,\), .* \(3,\)"):
+    with pytest.raises(base.DGLError, match=r"\(2,\), .* \(3,\)"):
         utils.check_eq_shape((torch.ones(3, 2), torch.ones(5, 3)))
 
 
@@ -80,12 +80,10 @@ def test_frames_of_types() -> None:
     assert "h" not in g.nodes["a"].data and g.edata["w"].tolist() == [1.0, 2.0]
     block = gnnlab.to_block(gnnlab.graph(([1, 2], [0, 0])), [0])
     assert [f.num_rows for f in utils.extract_node_subframes(block)] == [3, 1]
-    for call in (
-        lambda: utils.set_new_frames(g, node_frames=[first, second]),
-        lambda: utils.extract_node_subframes(g, [torch.tensor([0])]),
-    ):
-        with pytest.raises(base.DGLError):
-            call()
+    with pytest.raises(base.DGLError):
+        utils.set_new_frames(g, node_frames=[first, second])
+    with pytest.raises(base.DGLError):
+        utils.extract_node_subframes(g, [torch.tensor([0])])
 
 
 def test_shared_memory_by_name() -> None:

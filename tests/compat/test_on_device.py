@@ -65,42 +65,36 @@ def propagated(name: str, *args: Any) -> Case:
     return run
 
 
-TRANSFORMS: dict[str, Case] = {
-    name: applied(name) for name in ("NodeShuffle", "ToLevi", "GCNNorm", "RowFeatNormalizer")
-}
+SEARCHES = ("bfs_edge", "bfs_node", "dfs_edge", "dfs_labeled_edge")
+MEASURES = """adjusted_homophily edge_homophily edge_label_informativeness linkx_homophily
+    node_homophily"""
+APPLIED: dict[str, Any] = dict.fromkeys(("NodeShuffle", "ToLevi", "GCNNorm", "LineGraph"), ())
+APPLIED |= {"RowFeatNormalizer": (), "AddEdge": (0.2,), "DropEdge": (0.5,), "DropNode": (0.5,)}
+APPLIED |= {"AddMetaPaths": ({"twice": [("_N", "_E", "_N")] * 2},), "KHopGraph": (2,)}
+APPLIED |= {"FeatMask": (0.5, ["x"], ["e"]), "RandomWalkPE": (3,), "SIGNDiffusion": (2, "x")}
+CALLED: dict[str, Any] = {"khop_adj": (2,), "khop_graph": (2,), "random_walk_pe": (3,)}
+CALLED |= {"double_radius_node_labeling": (0, 1), "metapath_reachable_graph": (["_E", "_E"],)}
+CALLED |= {"line_graph": (), "norm_by_dst": (), "shortest_dist": (None, True)}
+CALLED |= dict.fromkeys([f"{kind}s_generator" for kind in SEARCHES], (1,))
+TRANSFORMS: dict[str, Case] = {name: applied(name, *args) for name, args in APPLIED.items()}
+TRANSFORMS |= {name: called(name, *args) for name, args in CALLED.items()}
+TRANSFORMS |= {name: labeled(name) for name in MEASURES.split()}
 TRANSFORMS |= {
-    "AddEdge": applied("AddEdge", 0.2),
-    "AddMetaPaths": applied("AddMetaPaths", {"twice": [("_N", "_E", "_N")] * 2}),
-    "DropEdge": applied("DropEdge", 0.5),
-    "DropNode": applied("DropNode", 0.5),
-    "FeatMask": applied("FeatMask", 0.5, ["x"], ["e"]),
     "GDC": applied("GDC", [0.5, 0.3, 0.2], eps=0.01),
     "HeatKernel": applied("HeatKernel", eps=0.01),
-    "KHopGraph": applied("KHopGraph", 2),
+    "PPR": applied("PPR", eps=0.01),
     "LapPE": lambda g: transforms.LapPE(2)(dgl.to_bidirected(g)),
     "LaplacianPE": lambda g: transforms.LaplacianPE(2)(dgl.to_bidirected(g)),
-    "LineGraph": applied("LineGraph"),
-    "PPR": applied("PPR", eps=0.01),
-    "RandomWalkPE": applied("RandomWalkPE", 3),
-    "SIGNDiffusion": applied("SIGNDiffusion", 2, "x"),
     "SVDPE": applied("SVDPE", 2, random_flip=False),
     "adj_product_graph": lambda g: transforms.adj_product_graph(*weighted(g), "w"),
     "adj_sum_graph": lambda g: transforms.adj_sum_graph(weighted(g), "w"),
-    "khop_adj": called("khop_adj", 2),
-    "khop_graph": called("khop_graph", 2),
     "knn_graph": lambda g: transforms.knn_graph(points(g), 3),
     "segmented_knn_graph": lambda g: transforms.segmented_knn_graph(points(g), 2, [4, 5]),
     "radius_graph": lambda g: transforms.radius_graph(g.ndata["x"], 2.0),
     "lap_pe": lambda g: transforms.lap_pe(dgl.to_bidirected(g), 2),
     "laplacian_pe": lambda g: transforms.laplacian_pe(dgl.to_bidirected(g), 2),
     "laplacian_lambda_max": lambda g: called("laplacian_lambda_max")(dgl.to_bidirected(g)),
-    "random_walk_pe": called("random_walk_pe", 3),
     "svd_pe": called("svd_pe", 2, random_flip=False),
-    "double_radius_node_labeling": called("double_radius_node_labeling", 0, 1),
-    "line_graph": called("line_graph"),
-    "metapath_reachable_graph": called("metapath_reachable_graph", ["_E", "_E"]),
-    "norm_by_dst": called("norm_by_dst"),
-    "shortest_dist": called("shortest_dist", return_paths=True),
     "slice_batch": lambda g: transforms.slice_batch(dgl.batch([g, g]), 1),
     "topological_nodes_generator": lambda g: transforms.topological_nodes_generator(acyclic(g)),
     "prop_nodes_topo": propagated("prop_nodes_topo"),
@@ -108,20 +102,6 @@ TRANSFORMS |= {
     "prop_edges_dfs": propagated("prop_edges_dfs", 0),
     "prop_nodes": propagated("prop_nodes", [[4, 5], [6]]),
     "prop_edges": propagated("prop_edges", [[0, 1], [2]]),
-}
-TRANSFORMS |= {
-    name: called(name, 1)
-    for name in (
-        *("bfs_edges_generator", "bfs_nodes_generator", "dfs_edges_generator"),
-        "dfs_labeled_edges_generator",
-    )
-}
-TRANSFORMS |= {
-    name: labeled(name)
-    for name in (
-        *("adjusted_homophily", "edge_homophily", "edge_label_informativeness"),
-        *("linkx_homophily", "node_homophily"),
-    )
 }
 
 

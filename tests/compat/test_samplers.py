@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import threading
 import warnings
 from itertools import pairwise
@@ -15,72 +16,19 @@ import torch
 
 import gnnlab as core
 import gnnlab.compat as dgl
-from gnnlab.dataloading.affinity import compute_on
+from gnnlab.dataloading.affinity import choose_cores, compute_on
 from gnnlab.dataloading.sampler import is_pure
 from tests.graph.samples import edges_of, toy, typed
 from tests.helpers import ROOT
 
-PAGE = ROOT / "docs/dgl_layers.md"
-BEGIN, END = "<!-- samplers: begin -->\n", "<!-- samplers: end -->\n"
-# Sampler → what it is compared with, and the tests that do it.
-REFERENCES = {
-    "sample_neighbors": (
-        "expected frequencies of every edge and pair of edges",
-        "tests/kernels/test_sample.py::test_without_replacement_is_distinct_and_uniform",
-        "tests/kernels/test_sample.py::test_pairs_are_uniform",
-    ),
-    "NeighborSampler": (
-        "frontiers of `sample_neighbors`, made into blocks one by one",
-        "tests/dataloading/test_sampler.py::test_the_fused_path_equals_frontiers_made_into_blocks",
-    ),
-    "MultiLayerFullNeighborSampler": (
-        "all in-edges",
-        "tests/dataloading/test_sampler.py::test_full_neighbors_and_old_names",
-    ),
-    "LaborSampler": (
-        "the published probability of each edge; unbiased sums",
-        "tests/sampling/test_labor.py::test_edges_are_taken_with_their_probability",
-        "tests/sampling/test_labor.py::test_sums_over_probabilities_are_unbiased",
-    ),
-    "sample_etype_neighbors": (
-        "exact probabilities of four weighted edges; counts by node and type",
-        "tests/compat/test_samplers.py::test_sample_etype_neighbors_is_fair",
-        "tests/compat/test_samplers.py::test_sample_etype_neighbors_counts",
-    ),
-    "select_topk": (
-        "Python's sort of each node's edges",
-        "tests/compat/test_samplers.py::test_select_topk_is_a_sort",
-    ),
-    "random_walk": (
-        "probabilities of all ways, by weight",
-        "tests/sampling/test_walk.py::test_every_way_is_as_likely_as_its_weight",
-    ),
-    "node2vec_random_walk": (
-        "exact probabilities of all walks of two steps",
-        "tests/compat/test_samplers.py::test_node2vec_steps_have_their_probability",
-    ),
-    "PinSAGESampler": (
-        "the same walks, counted by hand",
-        "tests/sampling/test_walk.py::test_neighbors_are_those_met_most_often",
-    ),
-    "ShaDowKHopSampler": (
-        "networkx's distances, and the induced subgraph in a loop",
-        "tests/compat/test_samplers.py::test_shadow_with_all_neighbors_is_a_breadth_first_search",
-    ),
-    "ClusterGCNSampler": (
-        "the induced subgraph in a loop; clusters partition the nodes",
-        "tests/compat/test_samplers.py::test_clusters_partition_the_graph",
-    ),
-    "SAINTSampler": (
-        "the exact probability of each node, for its three modes",
-        "tests/compat/test_samplers.py::test_saint_draws_as_often_as_it_should",
-    ),
-    "global_uniform_negative_sampling": (
-        "all pairs without an edge, equally often",
-        "tests/dataloading/test_negative_sampler.py"
-        "::test_global_uniform_is_uniform_over_what_is_left",
-    ),
-}
+
+def test_the_page_names_tests_that_exist() -> None:
+    page = (ROOT / "docs/dgl_layers.md").read_text("utf8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert len(named) > 15
+    for path, name in named:
+        tree = ast.parse((ROOT / path).read_text("utf8"))
+        assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}, name
 
 
 @pytest.fixture
@@ -175,16 +123,16 @@ def test_sample_etype_neighbors_is_fair(replace: bool) -> None:
     g.edata["w"] = torch.tensor([1.0, 2, 3, 4, 9])
     counts = torch.zeros(5)
     core.seed(1)
-    for _ in range(500):
+    for _ in range(200):
         found = dgl.sampling.sample_etype_neighbors(g, [5], [0, 4, 5], [1, 1], "in", "w", replace)
         counts[found.edata[dgl.EID]] += 1
     share = torch.tensor([0.1, 0.2, 0.3, 0.4])
-    assert counts[4] == 500
-    assert ((counts[:4] - 500 * share).abs() < 5 * (500 * share * (1 - share)).sqrt()).all()
+    assert counts[4] == 200
+    assert ((counts[:4] - 200 * share).abs() < 5 * (200 * share * (1 - share)).sqrt()).all()
 
 
 def test_sample_etype_neighbors_refuses(graph: core.Graph) -> None:
-    with pytest.raises(core.InvalidInput, match="one number per type"):
+    with pytest.raises(core.InvalidInput, match=r"fanout.*\[1, 2\]"):
         dgl.sampling.sample_etype_neighbors(graph, [1], OFFSETS, [1, 2])
     with pytest.raises(core.InvalidInput, match="to_homogeneous"):
         dgl.sampling.sample_etype_neighbors(typed(), [1], [0, 3], [1])
@@ -324,22 +272,14 @@ def test_clusters_partition_the_graph(graph: core.Graph, tmp_path: Any) -> None:
         assert torch.equal(part.ndata["x"], graph.ndata["x"][nodes])
     again = dgl.dataloading.ClusterGCNSampler(graph, 6, path)
     assert torch.equal(again.part_of["_N"], sampler.part_of["_N"])
-    with pytest.warns(UserWarning, match="another graph"):  # not the stale parts of six
+    with pytest.warns(UserWarning, match="parts.pkl"):  # not the stale parts of six
         assert dgl.dataloading.ClusterGCNSampler(graph, 3, path).part_of["_N"].max() == 2
     path.write_bytes(b"\x80\x02K\x01.")  # a pickle
-    with pytest.warns(UserWarning, match="not written by gnnlab"):
+    with pytest.warns(UserWarning, match="parts.pkl"):
         dgl.dataloading.ClusterGCNSampler(graph, 3, path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dgl.dataloading.ClusterGCNSampler(graph, 3, path)
-
-
-def test_clusters_of_a_typed_graph() -> None:
-    g = typed()
-    sampler = dgl.dataloading.ClusterGCNSampler(g, 2, None)
-    parts = [sampler.sample(g, torch.tensor([i])) for i in range(2)]
-    for ntype in g.ntypes:
-        assert sum(part.num_nodes(ntype) for part in parts) == g.num_nodes(ntype)
 
 
 @pytest.mark.parametrize("mode", ["node", "edge", "walk"])
@@ -347,7 +287,7 @@ def test_saint_draws_as_often_as_it_should(graph: core.Graph, mode: str) -> None
     """How often a node is in the subgraph, from the exact probability of one draw."""
     degree = graph.in_degrees().double()
     src, dst = graph.edges()
-    budget, rounds = (6, 3) if mode == "walk" else 20, 1500
+    budget, rounds = (6, 3) if mode == "walk" else 20, 500
     if mode == "node":
         expected = 1 - (1 - degree / degree.sum()) ** 20
     elif mode == "edge":
@@ -437,21 +377,6 @@ def test_negative_samplers_may_be_derived_from(graph: core.Graph) -> None:
         negative_sampler._BaseNegativeSampler()(graph, [1])
 
 
-def test_old_names_are_there() -> None:
-    loading = dgl.dataloading
-    from gnnlab.compat.distributed.dist_dataloader import (
-        DistDataLoader,
-        EdgeCollator,
-        _remove_kwargs_dist,
-    )
-
-    assert issubclass(loading.DistNodeDataLoader, core.distributed.DistNodeDataLoader)
-    assert issubclass(core.dataloading.NodeDataLoader, loading.NodeDataLoader)
-    assert EdgeCollator is loading.EdgeCollator and DistDataLoader is loading.DistDataLoader
-    with pytest.warns(UserWarning, match="have no effect"):
-        assert _remove_kwargs_dist({"num_workers": 2, "batch_size": 3}) == {"batch_size": 3}
-
-
 # -------------------------------------------------------------------- affinity
 class Where(core.dataloading.Sampler):
     """A mini-batch is the cores that the sampling process may use."""
@@ -504,42 +429,16 @@ def test_affinity_while_threads_begin_and_end() -> None:
     assert sorted(os.sched_getaffinity(0)) == allowed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((3, range(3), None, None), "fewer workers"),
-        ((1, range(3), [0, 1], None), "a core each"),
-        ((1, range(3), [7], None), "may use the cores"),
-        ((1, range(3), [0], []), "at least one more"),
-    ],
-)
-def test_affinity_refuses(arguments: Any, said: str) -> None:
-    from gnnlab.dataloading.affinity import choose_cores
-
-    with pytest.raises(core.InvalidInput, match=said):
-        choose_cores(*arguments)
+def test_affinity_chooses_cores() -> None:
     assert choose_cores(1, range(3), None, [0]) == ([1], [0])
-
-
-def renewed() -> str:
-    """The page with the table as it should be."""
-    lines = ["| sampler | compared with | tests |", "|---|---|---|"]
-    for name, (how, *tests) in REFERENCES.items():
-        lines.append(f"| `{name}` | {how} | {', '.join(f'`{test}`' for test in tests)} |")
-    before, _, rest = PAGE.read_text("utf8").partition(BEGIN)
-    return before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
-
-
-def test_the_page_names_tests_that_exist() -> None:
-    for _, *tests in REFERENCES.values():
-        for path, name in (test.split("::") for test in tests):
-            tree = ast.parse((ROOT / path).read_text("utf8"))
-            assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
-    assert PAGE.read_text("utf8") == renewed(), "python -m tests.compat.test_samplers writes it"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(renewed(), "utf8")
+    for arguments in (
+        (3, range(3), None, None),  # fewer cores than workers and one more
+        (1, range(3), [0, 1], None),
+        (1, range(3), [7], None),
+        (1, range(3), [0], []),
+    ):
+        with pytest.raises(core.InvalidInput):
+            choose_cores(*arguments)
 
 
 def test_nodes_given_twice_lose_no_edge() -> None:

@@ -41,11 +41,11 @@ def test_dropped_nodes_take_their_edges() -> None:
     made = transforms.DropNode(p=0.3)(g)
     kept = made.ndata["x"]
     assert is_near(made.num_nodes(), 1000, 0.7) and g.num_nodes() == 1000
-    expected = [e for e, (u, v) in enumerate(edges_of(g)) if {u, v} <= set(kept.tolist())]
+    pairs, left = edges_of(g), set(kept.tolist())
+    expected = [e for e, pair in enumerate(pairs) if left.issuperset(pair)]
     assert made.edata["w"].tolist() == expected
-    assert [(int(kept[u]), int(kept[v])) for u, v in edges_of(made)] == [
-        edges_of(g)[e] for e in expected
-    ]
+    found = [(int(kept[u]), int(kept[v])) for u, v in edges_of(made)]
+    assert found == [pairs[e] for e in expected]
     assert dgl.NID not in made.ndata and dgl.EID not in made.edata
     assert same(transforms.DropNode(p=0)(toy()), toy())
     assert transforms.DropNode(p=1)(typed()).num_nodes() == 0
@@ -55,7 +55,8 @@ def test_dropped_edges_leave_the_others() -> None:
     g = large()
     made = transforms.DropEdge(p=0.25)(g)
     assert is_near(made.num_edges(), 4000, 0.75) and made.num_nodes() == 1000
-    assert edges_of(made) == [edges_of(g)[e] for e in made.edata["w"].tolist()]
+    pairs = edges_of(g)
+    assert edges_of(made) == [pairs[e] for e in made.edata["w"].tolist()]
     assert transforms.DropEdge(p=1)(typed()).num_edges() == 0
     assert repr(transforms.DropEdge(p=0.25)) == "DropEdge(p=0.25)"
 
@@ -82,7 +83,7 @@ def test_masked_columns() -> None:
         assert (columns == columns[0]).all()  # whole columns
         assert is_near(int((columns[0] == 0).sum()), size, 0.4)
     assert g.ndata["x"].all() and made.ndata["other"].all()
-    with pytest.raises(dgl.InvalidInput, match="no node feature 'y'"):
+    with pytest.raises(dgl.InvalidInput, match=r"FeatMask.*'y'"):
         transforms.FeatMask(node_feat_names=["y"])(g)
     with pytest.raises(dgl.InvalidInput, match="probability"):
         transforms.FeatMask(p=2)

@@ -65,5 +65,5 @@ def test_informativeness_is_mutual_information() -> None:
     "name", ["linkx_homophily", "adjusted_homophily", "edge_label_informativeness"]
 )
 def test_one_class_has_no_homophily(name: str) -> None:
-    with pytest.raises(dgl.InvalidInput, match="two classes or more, from 0 on; found 1"):
+    with pytest.raises(dgl.InvalidInput, match=r"y .*found 1"):
         getattr(transforms, name)(sample()[0], torch.zeros(31, dtype=torch.int64))

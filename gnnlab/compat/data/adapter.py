@@ -1,4 +1,7 @@
-"""Adapters of any data set to node classification, link prediction or graph classification."""
+"""Adapters of any data set to node classification, link prediction or graph classification.
+
+``raw_dir``, ``save_dir``, ``force_reload`` and ``verbose`` have no effect: nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,6 @@ from gnnlab.graph.edit import remove_edges
 from gnnlab.random import stream
 from gnnlab.sampling.negative import global_uniform_negative_sampling
 
-__all__ = ["AsGraphPredDataset", "AsLinkPredDataset", "AsNodePredDataset"]
-
 
 class AsNodePredDataset(OneGraph):
     """Add masks and index tensors for node classification to any one-graph dataset.
@@ -30,20 +31,12 @@ class AsNodePredDataset(OneGraph):
         Fractions of a new random split. By default the dataset's own split is used.
     target_ntype : str, optional
         Node type to classify; needed for a graph with several.
-    **kwargs
-        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted without effect, because
-        nothing is written.
 
     Attributes
     ----------
     num_classes : int
     train_idx, val_idx, test_idx : torch.Tensor
         Node IDs, int64.
-
-    Raises
-    ------
-    InvalidInput
-        The dataset has no labels, or no split and ``split_ratio`` is missing.
 
     Examples
     --------
@@ -107,9 +100,6 @@ class AsLinkPredDataset(OneGraph):
         so dense that not enough are found.
     seed : int
         Seed of split and pairs, on every machine; :func:`gnnlab.seed` has no influence.
-    **kwargs
-        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted without effect, because
-        nothing is written.
 
     Attributes
     ----------
@@ -117,11 +107,6 @@ class AsLinkPredDataset(OneGraph):
         ``((src, dst), (neg_src, neg_dst))``, node IDs. No negative pair is in both.
     num_classes : int or None
         That of ``dataset``, if it has this attribute.
-
-    Raises
-    ------
-    InvalidInput
-        The graph has several types, or the fractions do not sum to 1.
 
     Examples
     --------
@@ -193,9 +178,6 @@ class AsGraphPredDataset:
         method ``get_idx_split()``, else 0.8, 0.1, 0.1.
     seed : int
         Seed of that split.
-    **kwargs
-        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted without effect, because
-        nothing is written.
 
     Attributes
     ----------
@@ -206,11 +188,6 @@ class AsGraphPredDataset:
     num_classes : int or None
         That of ``dataset`` if it has this attribute, else the largest label + 1; None if labels
         are not integers.
-
-    Raises
-    ------
-    InvalidInput
-        Items are not pairs, or the fractions do not sum to 1.
 
     Examples
     --------
@@ -269,8 +246,7 @@ def _ratio(split_ratio: Sequence[float] | None) -> Sequence[float]:
 
 def _check_options(name: str, options: dict[str, Any]) -> None:
     known = ("raw_dir", "save_dir", "force_reload", "verbose")
-    unknown = sorted(set(options) - set(known))
-    if unknown:
+    if unknown := sorted(set(options) - set(known)):
         raise InvalidInput(
             f"{name} has no option {', '.join(unknown)}; it takes {', '.join(known)}"
         )

@@ -18,30 +18,8 @@ def RedditDataset(
 ) -> NodeDataset:
     """Load Reddit under DGL's name: an edge joins posts that the same user commented on.
 
-    Parameters
-    ----------
-    self_loop : bool
-        Whether every node has an edge to itself: a different archive.
-    raw_dir : str or Path, optional
-        Folder that holds the two files, or into which the archive is downloaded.
-    force_reload : bool
-        Accepted and not needed: the files are read every time.
-    verbose : bool
-        Whether to show a progress bar.
-    transform : callable, optional
-        Takes the graph and returns another; called at every access to ``dataset[0]``.
-
-    Returns
-    -------
-    NodeDataset
-        Both directions of every edge, ``feat``, ``label`` and the published masks.
-
-    Raises
-    ------
-    InvalidInput
-        A file is damaged or not of this layout.
-    DownloadFailed
-        The download did not succeed; the message says how to do it by hand.
+    ``raw_dir`` holds the two files, or gets the archive; another archive has self-loops. The graph
+    has ``feat``, ``label`` and the published masks; ``transform`` is called at every access to it.
 
     Examples
     --------
@@ -64,10 +42,6 @@ _ARGUMENTS = ("cora", "citeseer", "pubmed", "reddit", "reddit-self-loop")
 def register_data_args(parser: argparse.ArgumentParser) -> None:
     """Add the argument ``--dataset`` to a command line, for :func:`load_data`.
 
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-
     Examples
     --------
     >>> import argparse
@@ -82,20 +56,6 @@ def register_data_args(parser: argparse.ArgumentParser) -> None:
 
 def load_data(args: argparse.Namespace) -> NodeDataset:
     """Load the data set that ``--dataset`` names; see :func:`gnnlab.data.load` for other data sets.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        Its ``dataset`` is cora, citeseer, pubmed, reddit or reddit-self-loop.
-
-    Returns
-    -------
-    NodeDataset
-
-    Raises
-    ------
-    NotFound
-        ``--dataset`` is missing or has another value.
 
     Examples
     --------

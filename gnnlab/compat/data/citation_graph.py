@@ -15,29 +15,8 @@ from gnnlab.errors import NotFound
 
 _DOC = """Load {name}: papers on {subject}.
 
-    Parameters
-    ----------
-    raw_dir : str or Path, optional
-        Folder that holds the ``.npz`` file, or into which it is downloaded.
-    force_reload : bool
-        Accepted and not needed: the file is read every time.
-    verbose : bool
-        Whether to show a progress bar.
-    reverse_edge : bool
-        Whether to add reverse edges.
-    transform : callable, optional
-        Takes the graph and returns another; called at every access to ``dataset[0]``.
-
-    Returns
-    -------
-    NodeDataset
-
-    Raises
-    ------
-    InvalidInput
-        The file is damaged or not of this layout.
-    DownloadFailed
-        The download did not succeed; the message says how to do it by hand.
+    ``raw_dir`` holds the ``.npz`` file, or gets it; ``transform`` takes the graph and returns
+    another, at every access to ``dataset[0]``.
 
     Examples
     --------

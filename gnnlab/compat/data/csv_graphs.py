@@ -23,8 +23,6 @@ from gnnlab.graph.graph import Graph
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DefaultDataParser", "read_csv_graphs", "read_meta"]
-
 Parser = Callable[[Any], Mapping[str, Any]]
 
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -99,29 +97,10 @@ class DefaultDataParser:
 def read_csv_graphs(
     folder: Path, meta: Mapping[str, Any], parsers: Mapping[str, Any]
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
-    """Read the files that ``meta.yaml`` names and build the graphs.
+    """Read the files that ``meta.yaml`` names; return graphs, by ID, and values per graph.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds the files.
-    meta : dict
-        What :func:`read_meta` returned.
-    parsers : dict
-        ``"node"``, ``"edge"`` and ``"graph"`` → a parser, a dict of type → parser, or None. A
-        parser takes the columns of a file that are no IDs and returns name → array.
-
-    Returns
-    -------
-    list of Graph
-        In the order of their IDs.
-    dict of str to torch.Tensor
-        Values per graph.
-
-    Raises
-    ------
-    InvalidInput
-        A file is missing or wrong; the message names file, line and column.
+    ``meta`` is what :func:`read_meta` returned; ``parsers`` has a parser, a dict of type → parser,
+    or None, for "node", "edge" and "graph".
     """
     import pandas as pd
 
@@ -271,13 +250,7 @@ def _assign(data: Any, table: _Table, rows: np.ndarray) -> None:
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
-    """Read and check ``meta.yaml``; fill in what it leaves out.
-
-    Raises
-    ------
-    InvalidInput
-        There is no such file, or it lacks something; or PyYAML is not installed.
-    """
+    """Read and check ``meta.yaml``; fill in what it leaves out."""
     try:
         import yaml
     except ImportError as error:

@@ -28,8 +28,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.transform import add_self_loop
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["GINDataset", "read_gin"]
-
 URL = "https://github.com/weihua916/powerful-gnns/raw/master/dataset.zip"
 NAMES = (
     *("MUTAG", "COLLAB", "IMDBBINARY", "IMDBMULTI", "NCI1"),
@@ -51,20 +49,9 @@ class RawGraphs(NamedTuple):
 class GINDataset(Dataset[Any]):
     """Load one of the nine data sets under DGL's name: ``dataset[i]`` is a graph and its class.
 
-    Parameters
-    ----------
-    name : str
-        MUTAG, COLLAB, IMDBBINARY, IMDBMULTI, NCI1, PROTEINS, PTC, REDDITBINARY or REDDITMULTI5K.
-    self_loop : bool
-        Whether each node gets an edge to itself.
-    degree_as_nlabel : bool
-        Use the in-degree of a node as its label, instead of its tag.
-    raw_dir : str or Path, optional
-        Folder that holds ``dataset/NAME/NAME.txt``, or into which the archive is downloaded.
-    verbose : bool
-        Whether to show a progress bar.
-    transform : callable, optional
-        Takes a graph and returns another; called at every access to ``dataset[i]``.
+    ``name`` is one of ``NAMES``. ``degree_as_nlabel`` uses the in-degree of a node as its label,
+    instead of its tag. ``raw_dir`` holds ``dataset/NAME/NAME.txt``, or gets the archive.
+    ``transform`` takes a graph and returns another, at every access.
 
     Attributes
     ----------
@@ -77,15 +64,6 @@ class GINDataset(Dataset[Any]):
     dim_nfeats : int
         Columns of ``ndata["attr"]``.
     citation : str
-
-    Raises
-    ------
-    NotFound
-        No data set has this name.
-    InvalidInput
-        The file is missing or wrong; the message names the line.
-    DownloadFailed
-        The download did not succeed; the message says how to do it by hand.
 
     Examples
     --------
@@ -155,21 +133,6 @@ class GINDataset(Dataset[Any]):
 
 def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
     """Read one text file.
-
-    Parameters
-    ----------
-    path : str or Path
-    progress : bool
-        Whether to show a bar when reading takes longer than a second.
-
-    Returns
-    -------
-    RawGraphs
-
-    Raises
-    ------
-    InvalidInput
-        The file is missing or wrong; the message names the line.
 
     Examples
     --------

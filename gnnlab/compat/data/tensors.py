@@ -14,36 +14,17 @@ from gnnlab.compat.dglfile import TENSORS_MAGIC, read_tensors
 from gnnlab.errors import InvalidInput, reading
 from gnnlab.graph.arrayfile import open_arrays, write_arrays
 
-__all__ = ["load_tensors", "save_tensors"]
-
 
 def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors to a file, atomically.
-
-    Parameters
-    ----------
-    filename : str or Path
-    tensor_dict : dict
-        Name → tensor of any shape and dtype.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written; also a GNNLabError.
+    """Write name → tensor of any shape and dtype to a file, atomically.
 
     Examples
     --------
-    >>> import tempfile
-    >>> import gnnlab.compat as dgl
-    >>> import torch
+    >>> import tempfile, torch, gnnlab.compat as dgl
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     dgl.data.save_tensors(f"{folder}/node_feat.safetensors", {"feat": torch.arange(3)})
     ...     dgl.data.load_tensors(f"{folder}/node_feat.safetensors")
     {'feat': tensor([0, 1, 2])}
-
-    References
-    ----------
-    DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
     """
     wrong = [name for name, tensor in tensor_dict.items() if not isinstance(tensor, torch.Tensor)]
     if wrong:
@@ -52,23 +33,7 @@ def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) 
 
 
 def load_tensors(filename: str | Path) -> dict[str, torch.Tensor]:
-    """Read tensors that :func:`save_tensors` of gnnlab or DGL wrote.
-
-    Parameters
-    ----------
-    filename : str or Path
-
-    Returns
-    -------
-    dict
-        Name → tensor on the CPU.
-
-    Raises
-    ------
-    InvalidInput
-        The file is missing, damaged or of another format. A checksum covers each byte of a file
-        of gnnlab. If the file cannot be read, the error is an OSError too.
-    """
+    """Read tensors that :func:`save_tensors` of gnnlab or DGL wrote."""
     path = Path(filename)
     with reading(path, InvalidInput), open(path, "rb") as file:
         is_of_dgl = file.read(8) == TENSORS_MAGIC

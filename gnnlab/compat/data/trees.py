@@ -9,30 +9,12 @@ import torch
 
 from gnnlab.errors import InvalidInput, reading
 
-__all__ = ["read_trees"]
-
 
 def read_trees(path: Path, vocab: Mapping[str, int], unknown: int = -1) -> Iterator[torch.Tensor]:
-    """Yield the nodes of each tree of a file, which has a tree on a line.
+    """Yield the nodes of each tree of a file, which has a tree on a line: (nodes, 4), int64.
 
-    Parameters
-    ----------
-    path : Path
-    vocab : dict
-        Word in lower case → its number.
-    unknown : int
-        Number of other words.
-
-    Yields
-    ------
-    torch.Tensor
-        Shape (nodes, 4), int64, in the order of a walk from the root: number of the word (−1 for
-        a phrase), label, 1 for a word and 0 for a phrase, row of the parent (−1 for the root).
-
-    Raises
-    ------
-    InvalidInput
-        A line is not one tree; the message names it.
+    Columns, from the root on: number of the word in lower case, by ``vocab``, or ``unknown`` (−1
+    for a phrase), label, 1 for a word and 0 for a phrase, row of the parent (−1 for the root).
 
     Examples
     --------

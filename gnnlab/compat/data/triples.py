@@ -22,8 +22,6 @@ from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["graph_of_triples", "read_triples"]
-
 _NODE = r"<([^>]*)>|(_:\S+)"
 _TRIPLE = re.compile(
     rf'\s*(?:{_NODE})\s*<([^>]*)>\s*(?:{_NODE}|"((?:[^"\\]|\\.)*)"\S*)\s*\.\s*(?:#.*)?'
@@ -34,11 +32,6 @@ def read_triples(path: Path, progress: bool = False) -> Iterator[tuple[str, str,
     """Yield subject, relation and object of an N-Triples file, which may be compressed (.gz).
 
     URIs are without brackets, nodes without a URI begin with ``_:``, literals with ``"``.
-
-    Raises
-    ------
-    InvalidInput
-        The file is damaged or has another syntax; the message names the line.
     """
     size, number = path.stat().st_size, 0
     opened = gzip.open if path.suffix == ".gz" else open
@@ -68,27 +61,11 @@ def graph_of_triples(
     insert_reverse: bool = False,
     progress: bool = False,
 ) -> tuple[Graph, dict[str, int]]:
-    """Make a typed graph of the distinct triples in some files.
+    """Make a typed graph of the distinct triples in some files, less the relations ``left_out``.
 
-    Parameters
-    ----------
-    files : list of Path
-        N-Triples.
-    node_type : callable
-        The type of a node by its URI, ``_:`` name, or literal that begins with ``"``.
-    left_out : set of str
-        Relations to skip.
-    insert_reverse : bool
-        Add an edge type ``rev-RELATION`` in the other direction for each.
-    progress : bool
-        Show a bar.
-
-    Returns
-    -------
-    graph : Graph
-        An edge type is named by the last part of the relation's URI.
-    ids : dict
-        Text of a node → its ID among the nodes of its type, which are in the order of the files.
+    ``node_type`` gives the type of a node by its URI, ``_:`` name, or literal that begins with
+    ``"``. An edge type is the last part of the relation's URI; ``insert_reverse`` adds ``rev-`` of
+    each. Also return text of a node → its ID in its type, in the order of the files.
 
     Examples
     --------

@@ -34,26 +34,9 @@ class RawCollection(NamedTuple):
 
 
 def read_tu(folder: str | Path, name: str, progress: bool = True) -> RawCollection:
-    """Read the files of one data set.
+    """Read the files of one data set, with whose name all file names begin.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Holds the files.
-    name : str
-        Name of the data set, with which all file names begin.
-    progress : bool
-        Whether to show a bar for files that take longer than a second.
-
-    Returns
-    -------
-    RawCollection
-        Labels are int64 and counted from 0, the smallest in the file; attributes are float32.
-
-    Raises
-    ------
-    InvalidInput
-        A file is missing or wrong; the message names the file, and the line if there is one.
+    Labels are int64 and counted from 0, the smallest in the file; attributes are float32.
     """
     path, where = Path(folder, f"{name}_A.txt"), Path(folder, f"{name}_graph_indicator.txt")
     member = read_integers(where, progress=progress)[0].astype(np.int64)

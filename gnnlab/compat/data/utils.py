@@ -97,11 +97,6 @@ def download(
     ``path`` is the file to write, or an existing folder; by default the current one. What exists is
     kept if not ``overwrite`` and if ``sha1_hash``, in hexadecimal, fits or is None. Each of the
     ``retries`` goes on where the last one stopped. ``log`` shows a bar after a second.
-
-    Raises
-    ------
-    DownloadFailed
-        All attempts failed, or the SHA-1 is another one; nothing is written to ``path``.
     """
     name = url.rsplit("/", 1)[-1]
     target = Path(name if path is None else path).expanduser()
@@ -138,11 +133,6 @@ def extract_archive(
     """Unpack a ``.zip``, ``.tar``, ``.tar.gz``, ``.tgz`` or ``.gz`` file into a folder.
 
     A new folder appears when all is unpacked. If not ``overwrite`` and it exists, nothing is done.
-
-    Raises
-    ------
-    InvalidInput
-        The archive is damaged, of another kind, or has a member that leads outside of the folder.
     """
     archive, folder = Path(file), Path(target_dir)
     if folder.exists() and not overwrite:
@@ -317,20 +307,8 @@ def split_dataset(
 ) -> list[Subset]:
     """Split a dataset of many items (usually graphs) into three subsets.
 
-    Parameters
-    ----------
-    dataset
-        Anything with ``len`` and integer indexing.
-    frac_list : sequence of three floats, optional
-        Fractions that sum to 1; by default 0.8, 0.1, 0.1.
-    shuffle : bool
-        Whether to draw the items at random instead of in order.
-    random_state : int, optional
-        Seed of the draw.
-
-    Returns
-    -------
-    list of torch.utils.data.Subset
+    ``frac_list`` are fractions, by default 0.8, 0.1, 0.1; ``shuffle`` draws the items, with the
+    seed ``random_state``.
 
     Examples
     --------

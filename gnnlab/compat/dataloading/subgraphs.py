@@ -32,8 +32,6 @@ from gnnlab.partition.assign import assign
 from gnnlab.sampling.walk import random_walk
 from gnnlab.system.staging import replacing
 
-__all__ = ["ClusterGCNSampler", "SAINTSampler", "ShaDowKHopSampler"]
-
 
 def first_of_each(ids: torch.Tensor) -> torch.Tensor:
     """Return the distinct IDs in the order in which they first appear."""

@@ -1,8 +1,8 @@
 """Constants of ``dgl.distributed.constants``."""
 
-from gnnlab.graph.names import ONE_ETYPE as DEFAULT_ETYPE
+from gnnlab.graph.names import ONE_ETYPE
 
-__all__ = ["DEFAULT_ETYPE", "DEFAULT_NTYPE", "MAX_QUEUE_SIZE", "SERVER_EXIT"]
+DEFAULT_ETYPE = ONE_ETYPE
 
 DEFAULT_NTYPE = "_N"
 """Node type of a graph with one node type that was given no name."""

@@ -23,14 +23,6 @@ from gnnlab.distributed import dataloader as ours
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.errors import check_graph
 
-__all__ = [
-    "DistDataLoader",
-    "DistEdgeDataLoader",
-    "DistNodeDataLoader",
-    "EdgeCollator",
-    "NodeCollator",
-]
-
 
 class _Steps:
     """Adds ``next(loader)``, which continues the epoch that ``iter(loader)`` began last.

@@ -10,16 +10,7 @@ import numpy as np
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import ONE_ETYPE, EdgeType
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
-from gnnlab.partition.load import load_partition_book
-
-__all__ = [
-    "EdgePartitionPolicy",
-    "GraphPartitionBook",
-    "NodePartitionPolicy",
-    "PartitionPolicy",
-    "RangePartitionBook",
-    "load_partition_book",
-]
+from gnnlab.partition.load import load_partition_book as load_partition_book
 
 
 class _AnyBook(type):

@@ -11,8 +11,6 @@ import torch
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 
-__all__ = ["IdMap"]
-
 
 class IdMap:
     """Maps homogeneous IDs to type IDs and type-wise IDs.

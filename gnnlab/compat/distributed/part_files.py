@@ -19,12 +19,9 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.names import EdgeType
 from gnnlab.partition.files import FORMAT, edge_folder, file_name, node_folder, read_config
 from gnnlab.partition.load import load_partition_feats
 from gnnlab.partition.writer import rewrite_features
-
-__all__ = ["load_part_file", "part_of", "save_part_file"]
 
 _FILES = {"node_feat.dgl": True, "edge_feat.dgl": False}
 _NOTE = "gnnlab stores these tensors in .npy files, which the JSON file one folder up lists.\n"
@@ -66,13 +63,7 @@ def save_part_file(
     part: int,
     of_nodes: bool,
 ) -> None:
-    """Replace the features of the nodes, or edges, that a part owns; ``tensors`` are all of them.
-
-    Raises
-    ------
-    InvalidInput
-        A name is not "type/name" of the graph, or a tensor has another number of rows.
-    """
+    """Replace the features of the nodes, or edges, that a part owns; ``tensors`` are all."""
     book = read_config(config).book(part)
     ranges: Mapping[Any, Any] = book.node_ranges if of_nodes else book.edge_ranges
     types = {kind if of_nodes else ":".join(kind): kind for kind in ranges}
@@ -91,15 +82,10 @@ def save_part_file(
                 f"{filename}: {name!r} has shape {tuple(tensor.shape)}; part {part} owns {rows} of "
                 f"these {'nodes' if of_nodes else 'edges'}"
             )
-        folder = _folder(part, kind, of_nodes)
+        name_of, what = (node_folder, "node_data") if of_nodes else (edge_folder, "edge_data")
+        folder = name_of(part, what, kind)
         arrays[f"{folder}/{file_name(feature)}.npy"] = tensor
     rewrite_features(config, f"part{part}/{'node' if of_nodes else 'edge'}_data/", arrays)
     path = Path(filename)
     path.parent.mkdir(exist_ok=True)
     path.write_text(_NOTE)
-
-
-def _folder(part: int, kind: str | EdgeType, of_nodes: bool) -> str:
-    if of_nodes:
-        return node_folder(part, "node_data", str(kind))
-    return edge_folder(part, "edge_data", kind)  # type: ignore[arg-type]

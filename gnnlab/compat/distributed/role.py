@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from gnnlab.distributed import context
 
-__all__ = [
-    "get_global_rank",
-    "get_num_trainers",
-    "get_role",
-    "get_trainer_rank",
-    "is_initialized",
-]
-
 
 def get_role() -> str:
     """Return "default" for a trainer, or "sampler"; servers run no code of a program."""

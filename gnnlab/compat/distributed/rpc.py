@@ -16,24 +16,11 @@ from typing import Any
 
 from gnnlab.distributed import context
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.connections import ServerLost as DistConnectError
+from gnnlab.distributed.connections import ServerLost
 from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import GNNLabError, InvalidInput
 
-__all__ = [
-    "DistConnectError",
-    "Request",
-    "Response",
-    "get_machine_id",
-    "get_num_client",
-    "get_num_machines",
-    "get_num_server",
-    "get_rank",
-    "recv_response",
-    "register_service",
-    "remote_call",
-    "send_request",
-]
+DistConnectError = ServerLost
 
 
 class Response:
@@ -72,14 +59,9 @@ def register_service(
 
 
 def send_request(target: int, request: Request) -> None:
-    """Send a request to a server, and wait until that has done all that was sent before.
+    """Send a request to server ``target``, and wait until that has done all that was sent before.
 
-    Parameters
-    ----------
-    target : int
-        Number of a server.
-    request : Request
-        Its answer is what the next :func:`recv_response` returns.
+    Its answer is what the next :func:`recv_response` returns.
     """
     if type(request) not in _services:
         raise InvalidInput(

@@ -21,17 +21,12 @@ from gnnlab.compat import lazy
 
 # Module → layers. Those of gnnlab.nn need no entry.
 _MODULES: dict[str, str] = {
-    "gnnlab.compat.nn.agnnconv": "AGNNConv",
-    "gnnlab.compat.nn.cfconv": "CFConv",
-    "gnnlab.compat.nn.conv.atomic": "AtomicConv",
-    "gnnlab.compat.nn.conv.attention": "DotGatConv EdgeGATConv GATv2Conv",
-    "gnnlab.compat.nn.conv.edges": "EdgeConv GMMConv GatedGraphConv NNConv",
+    "gnnlab.compat.nn.conv.attention": "AGNNConv DotGatConv EGATConv EdgeGATConv GATv2Conv",
+    "gnnlab.compat.nn.conv.edges": "EdgeConv GMMConv GatedGCNConv GatedGraphConv NNConv",
+    "gnnlab.compat.nn.conv.molecules": "AtomicConv CFConv EGNNConv",
     "gnnlab.compat.nn.conv.propagation": "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv "
     "TAGConv",
     "gnnlab.compat.nn.denseconv": "DenseChebConv DenseGraphConv DenseSAGEConv",
-    "gnnlab.compat.nn.egatconv": "EGATConv",
-    "gnnlab.compat.nn.egnnconv": "EGNNConv",
-    "gnnlab.compat.nn.gatedgcnconv": "GatedGCNConv",
     "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling WeightAndSum",
     "gnnlab.compat.nn.graph_transformer": "BiasedMHA DegreeEncoder GraphormerLayer "
     "PathEncoder SpatialEncoder",

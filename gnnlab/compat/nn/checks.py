@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
 from gnnlab.nn.utils import check_arguments, check_dtype, check_rows, check_size, per_row
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
-__all__ = ["check_whole", "inverse_sqrt_degrees"]
 
 
 def check_whole(

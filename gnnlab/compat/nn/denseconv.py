@@ -5,6 +5,8 @@ With the same parameters they give what GraphConv, SAGEConv ("gcn") and ChebConv
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -18,8 +20,6 @@ from gnnlab.nn.utils import (
     pair_of_sizes,
 )
 from gnnlab.ops.checks import check_choice
-
-__all__ = ["DenseChebConv", "DenseGraphConv", "DenseSAGEConv"]
 
 
 def _matrix(adj: Tensor, src: Tensor, weight: Tensor) -> Tensor:
@@ -39,12 +39,7 @@ def _matrix(adj: Tensor, src: Tensor, weight: Tensor) -> Tensor:
 class DenseGraphConv(nn.Module):
     """Graph convolution on an adjacency matrix; see :class:`gnnlab.nn.GraphConv`.
 
-    Parameters
-    ----------
-    in_feats, out_feats : int
-    norm : {"both", "right", "none"}, default "both"
-    bias : bool, default True
-    activation : callable, optional
+    ``norm`` is "both", "right" or "none".
 
     Examples
     --------
@@ -94,14 +89,7 @@ class DenseGraphConv(nn.Module):
 class DenseSAGEConv(nn.Module):
     """GraphSAGE with the "gcn" aggregator on an adjacency matrix; see :class:`gnnlab.nn.SAGEConv`.
 
-    Parameters
-    ----------
-    in_feats, out_feats : int
-    feat_drop : float, default 0
-    bias : bool, default True
-    norm : callable, optional
-        Applied to the output, after the activation.
-    activation : callable, optional
+    ``norm`` is a function of the output, applied after the activation.
 
     Examples
     --------
@@ -147,13 +135,6 @@ class DenseSAGEConv(nn.Module):
 class DenseChebConv(nn.Module):
     """Chebyshev convolution on an adjacency matrix; see :class:`gnnlab.compat.nn.ChebConv`.
 
-    Parameters
-    ----------
-    in_feats, out_feats : int
-    k : int
-        Number of terms.
-    bias : bool, default True
-
     Examples
     --------
     >>> import torch, gnnlab.compat as dgl
@@ -178,16 +159,15 @@ class DenseChebConv(nn.Module):
         for weight in self.W.unbind():
             nn.init.xavier_normal_(weight.data, nn.init.calculate_gain("relu"))
 
-    def forward(self, adj: Tensor, feat: Tensor, lambda_max: float | None = None) -> Tensor:
+    def forward(self, adj: Tensor, feat: Tensor, lambda_max: Any = None) -> Tensor:
         """Return (N, out_feats); without ``lambda_max`` compute the largest eigenvalue."""
         adj = _matrix(adj, feat, self.W)
         factor = adj.sum(1).clamp(min=1).rsqrt()
         identity = torch.eye(len(adj), dtype=feat.dtype, device=feat.device)
         laplacian = identity - factor[:, None] * adj * factor
-        largest = lambda_max
-        if largest is None:
-            largest = torch.linalg.eigvals(laplacian).real.max()
-        scaled = 2 * laplacian / largest - identity
+        if lambda_max is None:
+            lambda_max = torch.linalg.eigvals(laplacian).real.max()
+        scaled = 2 * laplacian / lambda_max - identity
         terms = [feat, scaled @ feat]
         while len(terms) < self.k:
             terms.append(2 * scaled @ terms[-1] - terms[-2])

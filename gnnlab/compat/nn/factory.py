@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from gnnlab.compat.transforms.points import knn_graph, radius_graph, segmented_knn_graph
 from gnnlab.graph.graph import Graph
 
-__all__ = ["KNNGraph", "RadiusGraph", "SegmentedKNNGraph"]
-
 
 class KNNGraph(nn.Module):
     """:func:`~gnnlab.compat.transforms.knn_graph` as a module, for ``k`` neighbors."""

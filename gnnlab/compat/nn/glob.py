@@ -5,32 +5,19 @@ All take a graph or a batch of graphs, and node rows of shape (N, D), graph afte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.compat.nn.checks import check_whole
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
 from gnnlab.graph.readout import segment_softmax
 from gnnlab.nn.base import check_count
-from gnnlab.nn.pooling import AvgPooling, SumPooling
+from gnnlab.nn.pooling import AvgPooling as AvgPooling
+from gnnlab.nn.pooling import SumPooling as SumPooling
 from gnnlab.nn.utils import run_lstm
 from gnnlab.ops.spmm import check_number
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
-__all__ = [
-    "AvgPooling",
-    "GlobalAttentionPooling",
-    "MaxPooling",
-    "Set2Set",
-    "SortPooling",
-    "SumPooling",
-    "WeightAndSum",
-]
 
 
 class MaxPooling(nn.Module):
@@ -154,11 +141,6 @@ class Set2Set(nn.Module):
 
 class WeightAndSum(nn.Module):
     """Sum the rows of each graph's nodes with learned weights between 0 and 1.
-
-    Parameters
-    ----------
-    in_feats : int
-        Size of the rows.
 
     Examples
     --------

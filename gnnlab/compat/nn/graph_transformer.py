@@ -18,23 +18,15 @@ from gnnlab.nn.linear import INTEGERS
 from gnnlab.nn.utils import Activation, check_dtype, check_size
 from gnnlab.ops.checks import check_choice
 
-__all__ = ["BiasedMHA", "DegreeEncoder", "GraphormerLayer", "PathEncoder", "SpatialEncoder"]
-
 
 class DegreeEncoder(nn.Module):
     """A learned row for each degree, those of "in" and "out" added for ``direction="both"``.
 
-    Parameters
-    ----------
-    max_degree : int
-        Larger degrees count as this one. Degree 0, that of padding too, has a row of zeros.
-    embedding_dim : int
-    direction : {"in", "out", "both"}, default "both"
+    Degrees above ``max_degree`` count as that; degree 0, that of padding too, has a row of zeros.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> layer = dgl.nn.DegreeEncoder(5, 8, direction="in")
     >>> layer(torch.tensor([[1, 9, 0]])).shape
     torch.Size([1, 3, 8])
@@ -66,16 +58,11 @@ class DegreeEncoder(nn.Module):
 class SpatialEncoder(nn.Module):
     """A learned bias for each distance of two nodes.
 
-    Parameters
-    ----------
-    max_dist : int
-        Larger distances count as this one. Distance −1, no path, has a bias of 0.
-    num_heads : int, default 1
+    Distances above ``max_dist`` count as that; distance −1, no path, has a bias of 0.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> dgl.nn.SpatialEncoder(4, num_heads=2)(torch.tensor([[[0, 1], [-1, 0]]])).shape
     torch.Size([1, 2, 2, 2])
     """
@@ -93,18 +80,11 @@ class SpatialEncoder(nn.Module):
 class PathEncoder(nn.Module):
     r"""The mean over a shortest path of :math:`e_l \cdot w_l`, for its l-th edge's row.
 
-    Parameters
-    ----------
-    max_len : int
-        Longest path that counts; only that many of its edges are read.
-    feat_dim : int
-        Size of the edge rows.
-    num_heads : int, default 1
+    Of a path, the first ``max_len`` edges count; their rows have size ``feat_dim``.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> layer = dgl.nn.PathEncoder(3, 4, num_heads=2)
     >>> layer(torch.tensor([[[0, 1], [1, 0]]]), torch.ones(1, 2, 2, 3, 4)).shape
     torch.Size([1, 2, 2, 2])
@@ -134,21 +114,12 @@ class PathEncoder(nn.Module):
 class BiasedMHA(nn.Module):
     """Attention of each node to all nodes of its graph, with a bias for each pair.
 
-    Parameters
-    ----------
-    feat_size : int
-        Size of the rows, a multiple of ``num_heads``.
-    num_heads : int
-    bias : bool, default True
-        Give the linear layers a bias.
-    attn_bias_type : {"add", "mul"}, default "add"
-        Whether the bias of a pair is added to its score or multiplied with it.
-    attn_drop : float, default 0.1
+    ``feat_size``, the size of the rows, is a multiple of ``num_heads``. The bias of a pair is added
+    to its score ("add") or multiplied with it ("mul"); ``bias`` is that of the linear layers.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> layer = dgl.nn.BiasedMHA(8, num_heads=2)
     >>> layer(torch.ones(3, 5, 8), torch.zeros(3, 5, 5, 2)).shape
     torch.Size([3, 5, 8])
@@ -218,22 +189,12 @@ class BiasedMHA(nn.Module):
 class GraphormerLayer(nn.Module):
     """:class:`BiasedMHA`, then two linear layers, each with a residual and layer normalization.
 
-    Parameters
-    ----------
-    feat_size : int
-    hidden_size : int
-        Size between the two linear layers.
-    num_heads : int
-    attn_bias_type : {"add", "mul"}, default "add"
-    norm_first : bool, default False
-        Normalize before attention and linear layers, not after the residual.
-    dropout, attn_dropout : float, default 0.1
-    activation : callable, default ReLU
+    ``hidden_size`` is that between the linear layers; ``norm_first`` normalizes before attention
+    and linear layers, not after the residual.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
+    >>> import torch, gnnlab.compat as dgl
     >>> dgl.nn.GraphormerLayer(8, 16, num_heads=2)(torch.ones(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """

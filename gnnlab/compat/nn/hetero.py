@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from gnnlab.errors import NotFound
 from gnnlab.graph.ids import read_ids
-from gnnlab.nn.hetero import AGGREGATES, HeteroGraphConv
+from gnnlab.nn.hetero import AGGREGATES
+from gnnlab.nn.hetero import HeteroGraphConv as HeteroGraphConv
 from gnnlab.nn.utils import check_dtype, check_size
 from gnnlab.ops.checks import check_choice
-
-__all__ = ["HeteroEmbedding", "HeteroGraphConv", "HeteroLinear", "get_aggregate_fn"]
 
 Key = str | tuple[str, str, str]
 

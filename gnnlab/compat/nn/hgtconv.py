@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.graph.graph import Graph
 from gnnlab.nn.linear import TypedLinear, check_types
 from gnnlab.nn.utils import expand_as_pair
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
-__all__ = ["HGTConv"]
 
 
 class HGTConv(nn.Module):
@@ -22,22 +16,9 @@ class HGTConv(nn.Module):
 
     Keys, queries and values have a matrix per node type; an edge of type r scores
     :math:`K(u) W_r Q(v)\, \mu_r / \sqrt{D}` per head and sends :math:`V(u) M_r`. The output is
-    mixed with the node's own row by a learned share per node type.
+    mixed with the node's own row by a learned share per node type; ``dropout`` is before that,
+    ``use_norm`` adds layer normalization. D is ``head_size``.
     From Hu et al.: Heterogeneous Graph Transformer, WWW 2020.
-
-    Parameters
-    ----------
-    in_size : int
-        Size of the input rows.
-    head_size : int
-        Size D of the output rows of one head.
-    num_heads : int
-    num_ntypes, num_etypes : int
-        Numbers of node types and edge types.
-    dropout : float, default 0.2
-        Dropout on the output, before the mixing.
-    use_norm : bool, default False
-        Normalize the output (layer normalization).
 
     Examples
     --------

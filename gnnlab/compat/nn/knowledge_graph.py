@@ -7,9 +7,7 @@ from torch import Tensor, nn
 
 from gnnlab.nn.base import check_count
 from gnnlab.nn.linear import check_types
-from gnnlab.nn.predictor import EdgePredictor
-
-__all__ = ["EdgePredictor", "TransE", "TransR"]
+from gnnlab.nn.predictor import EdgePredictor as EdgePredictor
 
 
 def _check(h_head: Tensor, h_tail: Tensor, rels: Tensor, relations: nn.Embedding) -> None:
@@ -23,14 +21,7 @@ class TransE(nn.Module):
 
     From Bordes et al.: Translating Embeddings for Modeling Multi-relational Data, NeurIPS 2013.
 
-    Parameters
-    ----------
-    num_rels : int
-        Number of relations.
-    feats : int
-        Size of the rows.
-    p : int, default 1
-        Norm.
+    Rows have size ``feats``; ``num_rels`` is the number of relations.
 
     Examples
     --------
@@ -61,16 +52,7 @@ class TransR(nn.Module):
     From Lin et al.: Learning Entity and Relation Embeddings for Knowledge Graph Completion, AAAI
     2015.
 
-    Parameters
-    ----------
-    num_rels : int
-        Number of relations.
-    rfeats : int
-        Size of the relations' space.
-    nfeats : int
-        Size of the rows.
-    p : int, default 1
-        Norm.
+    Rows have size ``nfeats``, the spaces of the ``num_rels`` relations ``rfeats``.
 
     Examples
     --------

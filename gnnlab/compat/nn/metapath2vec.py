@@ -14,8 +14,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.random import generator
 from gnnlab.sampling import random_walk
 
-__all__ = ["MetaPath2Vec"]
-
 
 class MetaPath2Vec(nn.Module):
     """Skip-gram embeddings: nodes that are near in walks along a metapath become similar.

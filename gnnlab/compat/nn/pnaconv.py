@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -11,14 +10,10 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.compat.nn.checks import check_whole
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.relation import Relation
 from gnnlab.nn.base import check_edge_rows
 from gnnlab.ops.checks import check_choice
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-    from gnnlab.graph.relation import Relation
-
-__all__ = ["PNAConv"]
 
 _AGGREGATORS = ("mean", "max", "min", "sum", "std", "var", "moment3", "moment4", "moment5")
 _SCALERS = ("identity", "amplification", "attenuation")
@@ -93,21 +88,9 @@ class PNAConv(nn.Module):
     its own row. Towers do so in parallel on slices of the columns.
     From Corso et al.: Principal Neighbourhood Aggregation for Graph Nets, NeurIPS 2020.
 
-    Parameters
-    ----------
-    in_size, out_size : int
-        Sizes of the input and output rows; multiples of ``num_towers``.
-    aggregators : list of str
-        Among mean, max, min, sum, std, var, moment3, moment4, moment5.
-    scalers : list of str
-        Among identity, amplification (log(d + 1) / δ) and attenuation (δ / log(d + 1)).
-    delta : float
-        δ: the average of log(d + 1) over the training graphs.
-    dropout : float, default 0
-    num_towers : int, default 1
-    edge_feat_size : int, default 0
-    residual : bool, default True
-        Add the input rows to the output, where the sizes are equal.
+    Aggregators: mean, max, min, sum, std, var, moment3, moment4, moment5. Scalers: identity,
+    amplification (log(d + 1) / δ) and attenuation (δ / log(d + 1)), where δ = ``delta`` is the
+    average of log(d + 1) over the training graphs. Sizes are multiples of ``num_towers``.
 
     Examples
     --------

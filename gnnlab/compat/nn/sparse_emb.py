@@ -14,8 +14,6 @@ from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.ids import read_ids
 from gnnlab.parallel.checkpoint import restoring
 
-__all__ = ["NodeEmbedding"]
-
 
 class NodeEmbedding(TracedRows):
     """A learnable vector for each node, whose optimizer changes the rows that a batch read.

@@ -13,19 +13,10 @@ from gnnlab.compat.nn.checks import inverse_sqrt_degrees
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.nn.base import check_count
-from gnnlab.nn.linear import INTEGERS, WeightBasis
+from gnnlab.nn.linear import INTEGERS
+from gnnlab.nn.linear import WeightBasis as WeightBasis
 from gnnlab.nn.utils import aggregate, per_row, run_lstm
 from gnnlab.ops.checks import check_choice
-
-__all__ = [
-    "Identity",
-    "JumpingKnowledge",
-    "LabelPropagation",
-    "Sequential",
-    "WeightBasis",
-    "bmm_maybe_select",
-    "matmul_maybe_select",
-]
 
 Identity = nn.Identity
 

@@ -18,8 +18,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.transform import feature_names
 from gnnlab.transforms.base import BaseTransform
 
-__all__ = ["AddEdge", "DropEdge", "DropNode", "FeatMask", "NodeShuffle"]
-
 
 def _chosen(count: int, p: float, device: torch.device) -> torch.Tensor:
     """Return the numbers below ``count`` that are drawn, each with probability ``p``."""
@@ -43,10 +41,9 @@ class NodeShuffle(BaseTransform):
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.ndata["h"] = torch.arange(3)
-    >>> transforms.NodeShuffle()(g).ndata["h"].sort().values
+    >>> dgl.NodeShuffle()(g).ndata["h"].sort().values
     tensor([0, 1, 2])
     """
 
@@ -66,8 +63,7 @@ class DropNode(_WithProbability):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.DropNode(p=1.0)(dgl.graph(([0, 1], [1, 2]))).num_nodes()
+    >>> dgl.DropNode(p=1.0)(dgl.graph(([0, 1], [1, 2]))).num_nodes()
     0
     """
 
@@ -85,8 +81,7 @@ class DropEdge(_WithProbability):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.DropEdge(p=0.0)(dgl.graph(([0, 1], [1, 2]))).num_edges()
+    >>> dgl.DropEdge(p=0.0)(dgl.graph(([0, 1], [1, 2]))).num_edges()
     2
     """
 
@@ -104,8 +99,7 @@ class AddEdge(BaseTransform):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.AddEdge(ratio=0.5)(dgl.graph(([0, 1], [1, 2]))).num_edges()
+    >>> dgl.AddEdge(ratio=0.5)(dgl.graph(([0, 1], [1, 2]))).num_edges()
     3
     """
 
@@ -119,11 +113,8 @@ class AddEdge(BaseTransform):
         for etype in g.canonical_etypes:
             count = int(g.num_edges(etype) * self.ratio)
             if count:
-                sizes, generator = (
-                    (g.num_nodes(etype[0]), g.num_nodes(etype[2])),
-                    random.generator(),
-                )
-                src, dst = (torch.randint(size, (count,), generator=generator) for size in sizes)
+                sizes, draws = [g.num_nodes(ntype) for ntype in etype[::2]], random.generator()
+                src, dst = (torch.randint(size, (count,), generator=draws) for size in sizes)
                 g = edit.add_edges(g, src.to(g.device), dst.to(g.device), None, etype)
         return g
 
@@ -131,19 +122,14 @@ class AddEdge(BaseTransform):
 class FeatMask(_WithProbability):
     """Set columns of features to 0, each column with probability ``p``.
 
-    Parameters
-    ----------
-    p : float
-    node_feat_names, edge_feat_names : list of str, optional
-        Features to be masked, in all types that have them; by default none.
+    Features of the given names are masked in all types that have them.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0], [1]))
     >>> g.ndata["h"] = torch.ones(2, 3)
-    >>> transforms.FeatMask(p=1.0, node_feat_names=["h"])(g).ndata["h"].sum()
+    >>> dgl.FeatMask(p=1.0, node_feat_names=["h"])(g).ndata["h"].sum()
     tensor(0.)
     """
 

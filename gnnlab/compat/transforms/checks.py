@@ -8,8 +8,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import read_ids
 
-__all__ = ["frames_having", "one_node"]
-
 
 def frames_having(frames: Iterable[Frame], name: str, what: str, who: str) -> list[Frame]:
     """Return the frames that have a feature; raise InvalidInput if none has."""

@@ -27,8 +27,6 @@ from gnnlab.graph.transform import feature_names
 from gnnlab.ops.checks import check_choice
 from gnnlab.transforms.base import BaseTransform
 
-__all__ = ["GDC", "PPR", "GCNNorm", "HeatKernel", "RowFeatNormalizer", "SIGNDiffusion"]
-
 
 def _weights(g: Graph, name: str | None, etype: EdgeType | None = None) -> torch.Tensor:
     """Return the weight of each edge, (E,): the feature of this name if there is one, or 1."""
@@ -54,17 +52,13 @@ def _symmetric(g: Graph, weights: torch.Tensor, etype: EdgeType | None = None) -
 class GCNNorm(BaseTransform):
     """Scale edge weights as GraphConv does: by 1 / √(sum at the source · sum at the destination).
 
-    Parameters
-    ----------
-    eweight_name : str
-        The edge feature that is read, if it exists, and written, in the graph that is given. Sums
-        are those of the in-edges. Types whose source and destination types differ are left out.
+    ``eweight_name`` is read, if it exists, and written, in the graph that is given. Sums are those
+    of the in-edges. Types whose source and destination types differ are left out.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.GCNNorm()(dgl.graph(([0, 1, 1], [1, 1, 0]))).edata["w"]
+    >>> dgl.GCNNorm()(dgl.graph(([0, 1, 1], [1, 1, 0]))).edata["w"]
     tensor([0.7071, 0.5000, 0.7071])
     """
 
@@ -114,21 +108,13 @@ class _Diffusion(BaseTransform):
 class PPR(_Diffusion):
     r"""Diffuse by personalized PageRank: :math:`\alpha (I - (1 - \alpha) A)^{-1}`.
 
-    Parameters
-    ----------
-    alpha : float
-        Probability of a return to the start.
-    eweight_name : str
-        Edge feature with the weights, and name of those of the result.
-    eps : float, optional
-        Entries below are dropped; by default, the ``avg_degree * N`` largest are kept.
-    avg_degree : int
+    Its entries below ``eps``, or all but the ``avg_degree * N`` largest, are dropped; the others
+    are edges of weight ``eweight_name``.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.PPR(alpha=0.5)(dgl.graph(([0], [1]))).edata["w"]
+    >>> dgl.PPR(alpha=0.5)(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.5000, 0.0000, 0.2500, 0.5000])
     """
 
@@ -149,20 +135,12 @@ class PPR(_Diffusion):
 
 
 class HeatKernel(_Diffusion):
-    r"""Diffuse by the heat kernel :math:`\exp(t (A - I))`, the exponential of a matrix.
-
-    Parameters
-    ----------
-    t : float
-        Time of the diffusion.
-    eweight_name, eps, avg_degree
-        As for :class:`PPR`.
+    r"""Diffuse by the heat kernel :math:`\exp(t (A - I))`; see :class:`PPR`.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.HeatKernel(t=1.0)(dgl.graph(([0], [1]))).edata["w"]
+    >>> dgl.HeatKernel(t=1.0)(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.3679, 0.0000, 0.3679, 0.3679])
     """
 
@@ -183,20 +161,12 @@ class HeatKernel(_Diffusion):
 
 
 class GDC(_Diffusion):
-    r"""Diffuse by a polynomial, :math:`\sum_k \theta_k A^k`.
-
-    Parameters
-    ----------
-    coefs : list of float
-        θ₀, θ₁, ….
-    eweight_name, eps, avg_degree
-        As for :class:`PPR`.
+    r"""Diffuse by a polynomial with ``coefs`` θ, :math:`\sum_k \theta_k A^k`; see :class:`PPR`.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.GDC([0.3, 0.2])(dgl.graph(([0], [1]))).edata["w"]
+    >>> dgl.GDC([0.3, 0.2])(dgl.graph(([0], [1]))).edata["w"]
     tensor([0.3000, 0.0000, 0.2000, 0.3000])
     """
 
@@ -222,20 +192,15 @@ class GDC(_Diffusion):
 class RowFeatNormalizer(BaseTransform):
     """Divide each row of a feature by its sum, which counts as 1 at least.
 
-    Parameters
-    ----------
-    subtract_min : bool
-        Subtract the smallest number of the feature first.
-    node_feat_names, edge_feat_names : list of str, optional
-        Features to be changed, in the graph that is given and in all types that have them.
+    Features of the given names are changed, in the graph that is given and in all types that have
+    them; ``subtract_min`` subtracts the smallest number of the feature first.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0], [1]))
     >>> g.ndata["h"] = torch.tensor([[1.0, 3.0], [0.0, 0.5]])
-    >>> transforms.RowFeatNormalizer(node_feat_names=["h"])(g).ndata["h"]
+    >>> dgl.RowFeatNormalizer(node_feat_names=["h"])(g).ndata["h"]
     tensor([[0.2500, 0.7500],
             [0.0000, 0.5000]])
     """
@@ -265,27 +230,16 @@ class RowFeatNormalizer(BaseTransform):
 class SIGNDiffusion(BaseTransform):
     r"""Write node features after 1, …, k steps of a diffusion: ``out_feat_1``, ….
 
-    Parameters
-    ----------
-    k : int
-    in_feat_name, out_feat_name : str
-        Feature of shape (N, D) that is diffused; beginning of the names of the results.
-    eweight_name : str, optional
-        Edge feature with weights; 1 by default.
-    diffuse_op : {"raw", "rw", "gcn", "ppr"}
-        A step multiplies by A ("raw"), by A with rows of sum 1 ("rw"), by
-        :math:`D^{-1/2} A D^{-1/2}` ("gcn"), or is :math:`(1 - \alpha) D^{-1/2} A D^{-1/2} X +
-        \alpha X_0` ("ppr"). Rows of A are destinations.
-    alpha : float
-        Share of the first rows in each step of "ppr".
+    A step of ``diffuse_op`` multiplies ``in_feat_name``, (N, D), by A ("raw"), by A with rows of
+    sum 1 ("rw"), by :math:`D^{-1/2} A D^{-1/2}` ("gcn"), or is
+    :math:`(1 - \alpha) D^{-1/2} A D^{-1/2} X + \alpha X_0` ("ppr").
 
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.ndata["feat"] = torch.tensor([[1.0], [2.0], [4.0]])
-    >>> transforms.SIGNDiffusion(k=2)(g).ndata["out_feat_2"].flatten()
+    >>> dgl.SIGNDiffusion(k=2)(g).ndata["out_feat_2"].flatten()
     tensor([0., 0., 1.])
     """
 

@@ -19,14 +19,6 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 
-__all__ = [
-    "adjusted_homophily",
-    "edge_homophily",
-    "edge_label_informativeness",
-    "linkx_homophily",
-    "node_homophily",
-]
-
 
 def _labels(graph: Graph, y: torch.Tensor) -> torch.Tensor:
     y = as_tensor(y, "labels")
@@ -57,9 +49,8 @@ def node_homophily(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
-    >>> transforms.node_homophily(path, torch.tensor([0, 0, 1]))
+    >>> dgl.node_homophily(path, torch.tensor([0, 0, 1]))
     0.5
     """
     shares = ops.spmm(graph.relation(), "copy_rhs", "mean", None, _is_same(graph, y))
@@ -72,9 +63,8 @@ def edge_homophily(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
-    >>> transforms.edge_homophily(path, torch.tensor([0, 0, 1]))
+    >>> dgl.edge_homophily(path, torch.tensor([0, 0, 1]))
     0.5
     """
     return float(_is_same(graph, y).mean())
@@ -89,9 +79,8 @@ def linkx_homophily(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> pairs = dgl.to_bidirected(dgl.graph(([0, 2], [1, 3])))
-    >>> transforms.linkx_homophily(pairs, torch.tensor([0, 0, 1, 1]))
+    >>> dgl.linkx_homophily(pairs, torch.tensor([0, 0, 1, 1]))
     1.0
     """
     y = _labels(graph, y)
@@ -118,9 +107,8 @@ def adjusted_homophily(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
-    >>> round(transforms.adjusted_homophily(path, torch.tensor([0, 0, 1])), 4)
+    >>> round(dgl.adjusted_homophily(path, torch.tensor([0, 0, 1])), 4)
     -0.3333
     """
     expected = float(_shares(graph, y).square().sum())
@@ -135,9 +123,8 @@ def edge_label_informativeness(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> pairs = dgl.to_bidirected(dgl.graph(([0, 2], [1, 3])))
-    >>> transforms.edge_label_informativeness(pairs, torch.tensor([0, 1, 0, 1]))
+    >>> dgl.edge_label_informativeness(pairs, torch.tensor([0, 1, 0, 1]))
     1.0
     """
     y = _labels(graph, y)

@@ -19,18 +19,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
 
-__all__ = [
-    "adj_product_graph",
-    "adj_sum_graph",
-    "khop_adj",
-    "khop_graph",
-    "line_graph",
-    "metapath_reachable_graph",
-    "norm_by_dst",
-    "shortest_dist",
-    "slice_batch",
-]
-
 
 def norm_by_dst(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Return 1 / in-degree of its destination for each edge: weights that turn a sum into a mean.
@@ -38,8 +26,7 @@ def norm_by_dst(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.norm_by_dst(dgl.graph(([0, 1, 2], [2, 2, 0])))
+    >>> dgl.norm_by_dst(dgl.graph(([0, 1, 2], [2, 2, 0])))
     tensor([0.5000, 0.5000, 1.0000])
     """
     relation = g.relation(etype)
@@ -55,14 +42,13 @@ def metapath_reachable_graph(g: Graph, metapath: Sequence[str | EdgeType]) -> Gr
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.heterograph(
     ...     {
     ...         ("user", "follows", "user"): ([0, 1], [1, 2]),
     ...         ("user", "plays", "game"): ([1, 2, 2], [0, 0, 1]),
     ...     }
     ... )
-    >>> transforms.metapath_reachable_graph(g, ["follows", "plays"]).edges()
+    >>> dgl.metapath_reachable_graph(g, ["follows", "plays"]).edges()
     (tensor([0, 1, 1]), tensor([0, 0, 1]))
     """
     path = [g.to_canonical_etype(etype) for etype in metapath]
@@ -115,8 +101,7 @@ def khop_adj(g: Graph, k: int) -> torch.Tensor:
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.khop_adj(dgl.graph(([0, 1], [1, 2])), 2)
+    >>> dgl.khop_adj(dgl.graph(([0, 1], [1, 2])), 2)
     tensor([[0., 0., 1.],
             [0., 0., 0.],
             [0., 0., 0.]])
@@ -131,8 +116,7 @@ def khop_graph(g: Graph, k: int, copy_ndata: bool = True) -> Graph:
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.khop_graph(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])), 2).edges()
+    >>> dgl.khop_graph(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])), 2).edges()
     (tensor([0, 0]), tensor([3, 3]))
     """
     walks = _power(g, k, "khop_graph").tocoo()
@@ -154,8 +138,7 @@ def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Gra
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.line_graph(dgl.graph(([0, 1, 2], [1, 2, 0]))).edges()
+    >>> dgl.line_graph(dgl.graph(([0, 1, 2], [1, 2, 0]))).edges()
     (tensor([0, 1, 2]), tensor([1, 2, 0]))
     """
     refuse_block(g, "line_graph")
@@ -182,9 +165,8 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
-    >>> transforms.shortest_dist(g, root=1, return_paths=True)
+    >>> dgl.shortest_dist(g, root=1, return_paths=True)
     (tensor([-1,  0,  1,  2]), tensor([[-1, -1],
             [-1, -1],
             [ 1, -1],
@@ -225,22 +207,15 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
 
 
 def slice_batch(g: Graph, gid: int, store_ids: bool = False) -> Graph:
-    """Return one graph of a batch.
+    """Return the graph with number ``gid`` of a batch.
 
-    Parameters
-    ----------
-    g : Graph
-    gid : int
-        Its number in the batch.
-    store_ids : bool
-        Add the IDs that nodes and edges have in the batch as features ``NID`` and ``EID``.
+    ``store_ids`` adds the IDs of nodes and edges in the batch as features ``NID`` and ``EID``.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> both = dgl.batch([dgl.graph(([0], [1])), dgl.graph(([0, 1], [2, 2]))])
-    >>> transforms.slice_batch(both, 1).num_edges()
+    >>> dgl.slice_batch(both, 1).num_edges()
     2
     """
     if not 0 <= gid < g.batch_size:
@@ -286,22 +261,15 @@ def _sizes(g: Graph) -> tuple[int, int]:
 def adj_product_graph(A: Graph, B: Graph, weight_name: str, etype: str = "_E") -> Graph:
     """Return a graph with the product of two weighted adjacency matrices, rows being sources.
 
-    Parameters
-    ----------
-    A, B : Graph
-        With one edge type each; B begins at the node type at which A ends.
-    weight_name : str
-        Edge feature of shape (E,) of both, and of the result, through which gradients flow.
-    etype : str
-        Edge type of the result.
+    Both have one edge type; B begins at the node type at which A ends. ``weight_name`` is an edge
+    feature (E,) of both and of the result, through which gradients flow; ``etype`` is the result's.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.edata["w"] = torch.tensor([2.0, 3.0])
-    >>> product = transforms.adj_product_graph(g, g, "w")
+    >>> product = dgl.adj_product_graph(g, g, "w")
     >>> product.edges(), product.edata["w"]
     ((tensor([0]), tensor([2])), tensor([6.]))
     """
@@ -331,20 +299,15 @@ def adj_product_graph(A: Graph, B: Graph, weight_name: str, etype: str = "_E") -
 def adj_sum_graph(graphs: Sequence[Graph], weight_name: str) -> Graph:
     """Return a graph with the sum of weighted adjacency matrices: one edge for each joined pair.
 
-    Parameters
-    ----------
-    graphs : list of Graph
-        With the same node types, numbers of nodes and one edge type.
-    weight_name : str
-        Edge feature of shape (E,) of all, and of the result, through which gradients flow.
+    The graphs have the same numbers of nodes and one edge type; ``weight_name`` is as for
+    :func:`adj_product_graph`.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1], [1, 2]))
     >>> g.edata["w"] = torch.tensor([2.0, 3.0])
-    >>> transforms.adj_sum_graph([g, g], "w").edata["w"]
+    >>> dgl.adj_sum_graph([g, g], "w").edata["w"]
     tensor([4., 6.])
     """
     graphs = list_of_graphs(graphs, "adj_sum_graph")

@@ -16,8 +16,6 @@ from gnnlab.graph.construct import graph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 
-__all__ = ["knn_graph", "radius_graph", "segmented_knn_graph"]
-
 _ROWS = 1 << 22  # distances that are held at a time
 
 
@@ -38,29 +36,15 @@ def knn_graph(
 ) -> Graph:
     """Return a graph with an edge from each of the k nearest points to each point.
 
-    Parameters
-    ----------
-    x : torch.Tensor
-        Points, shape (N, D); or sets of points, shape (B, N, D), whose graphs are joined to one of
-        B·N nodes.
-    k : int
-        Neighbors of a point, which is its own nearest. With fewer points than that, all.
-    algorithm : str
-        Accepted for DGL's signature: there is one algorithm here.
-    dist : {"euclidean", "cosine"}
-    exclude_self : bool
-        Take k other points.
-
-    Returns
-    -------
-    Graph
-        Edges are ordered by their destination, and then by distance.
+    Points ``x`` have shape (N, D); graphs of sets of points, (B, N, D), are joined to one of B·N
+    nodes. A point is its own nearest, unless ``exclude_self``; with fewer points than k, all are
+    neighbors. ``dist`` is "euclidean" or "cosine"; ``algorithm`` has no effect. Edges are ordered
+    by destination, and then by distance.
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat import transforms
-    >>> g = transforms.knn_graph(torch.tensor([[0.0], [1.0], [5.0]]), 2)
+    >>> import torch, gnnlab.compat as dgl
+    >>> g = dgl.knn_graph(torch.tensor([[0.0], [1.0], [5.0]]), 2)
     >>> g.edges()
     (tensor([0, 1, 1, 0, 2, 1]), tensor([0, 0, 1, 1, 2, 2]))
     """
@@ -84,20 +68,12 @@ def segmented_knn_graph(
 ) -> Graph:
     """Join the :func:`knn_graph` of several sets of points.
 
-    Parameters
-    ----------
-    x : torch.Tensor
-        Points of all sets, shape (N, D).
-    k, algorithm, dist, exclude_self
-        As for :func:`knn_graph`.
-    segs : list of int
-        Number of points of each set.
+    ``x`` (N, D) has the points of all sets, ``segs`` the size of each set.
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat import transforms
-    >>> g = transforms.segmented_knn_graph(torch.tensor([[0.0], [1.0], [0.1], [0.3]]), 1, [2, 2])
+    >>> import torch, gnnlab.compat as dgl
+    >>> g = dgl.segmented_knn_graph(torch.tensor([[0.0], [1.0], [0.1], [0.3]]), 1, [2, 2])
     >>> g.edges()
     (tensor([0, 1, 2, 3]), tensor([0, 1, 2, 3]))
     """
@@ -143,25 +119,13 @@ def radius_graph(
 ) -> Any:
     """Return a graph with an edge between any two points at most ``r`` apart, in both directions.
 
-    Parameters
-    ----------
-    x : torch.Tensor
-        Points, shape (N, D).
-    r : float
-    p : float
-        Norm of the distance.
-    self_loop : bool
-        Whether there is an edge from each point to itself.
-    compute_mode : str
-        As for :func:`torch.cdist`.
-    get_distances : bool
-        Return the distances, too, shape (E, 1).
+    Points ``x`` have shape (N, D); ``p`` is the norm of the distance, ``compute_mode`` that of
+    :func:`torch.cdist`. ``get_distances`` returns the distances, too, shape (E, 1).
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat import transforms
-    >>> transforms.radius_graph(torch.tensor([[0.0], [1.0], [5.0]]), 1.0).edges()
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.radius_graph(torch.tensor([[0.0], [1.0], [5.0]]), 1.0).edges()
     (tensor([0, 1]), tensor([1, 0]))
     """
     x = _points(x)

@@ -1,7 +1,8 @@
 """Encodings of a node's position in its graph: the spectrum, random walks, distances.
 
-The functions compute an encoding, of one row for each node; the transforms write it as a feature
-of the graph that they are given.
+The functions compute an encoding, of one row for each node, from dense matrices of N² numbers; the
+transforms write it as a feature of the graph that they are given. Laplacians are those of
+undirected graphs, with each edge in both directions.
 
 References
 ----------
@@ -25,19 +26,6 @@ from gnnlab.graph.batch import unbatch
 from gnnlab.graph.graph import Graph
 from gnnlab.transforms.base import BaseTransform
 
-__all__ = [
-    "SVDPE",
-    "LapPE",
-    "LaplacianPE",
-    "RandomWalkPE",
-    "double_radius_node_labeling",
-    "lap_pe",
-    "laplacian_lambda_max",
-    "laplacian_pe",
-    "random_walk_pe",
-    "svd_pe",
-]
-
 
 def _laplacian(g: Graph) -> np.ndarray:
     """Return I − D^(−1/2) A D^(−1/2) as a dense matrix, with in-degrees of at least 1."""
@@ -53,17 +41,11 @@ def _is_symmetric(matrix: np.ndarray) -> bool:
 def laplacian_lambda_max(g: Graph) -> list[float]:
     """Return the largest eigenvalue of the normalized Laplacian, for each graph of a batch.
 
-    Parameters
-    ----------
-    g : Graph
-        Undirected: each edge in both directions. Dense matrices are used, of N² numbers.
-
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
-    >>> [round(value, 4) for value in transforms.laplacian_lambda_max(ring)]
+    >>> [round(value, 4) for value in dgl.laplacian_lambda_max(ring)]
     [2.0]
     """
     found = []
@@ -75,31 +57,17 @@ def laplacian_lambda_max(g: Graph) -> list[float]:
 
 
 def lap_pe(g: Graph, k: int, padding: bool = False, return_eigval: bool = False) -> Any:
-    """Return the k eigenvectors of the normalized Laplacian after the smallest eigenvalue.
+    """Return the k eigenvectors of the normalized Laplacian after the smallest eigenvalue, (N, k).
 
-    Parameters
-    ----------
-    g : Graph
-        Undirected: each edge in both directions. Dense matrices are used, of N² numbers.
-    k : int
-        Below N, unless ``padding``.
-    padding : bool
-        Fill missing eigenvectors with 0 and missing eigenvalues with NaN.
-    return_eigval : bool
-        Return the eigenvalues, too, shape (k,), float32.
-
-    Returns
-    -------
-    torch.Tensor or tuple
-        Shape (N, k), float32. Signs of eigenvectors mean nothing and are drawn at random
-        (:func:`gnnlab.seed`).
+    ``k`` is below N, unless ``padding`` fills missing eigenvectors with 0 and eigenvalues with NaN.
+    ``return_eigval`` returns the eigenvalues, too, (k,). Signs of eigenvectors mean nothing and are
+    drawn at random (:func:`gnnlab.seed`).
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
-    >>> encoding, values = transforms.lap_pe(ring, 3, return_eigval=True)
+    >>> encoding, values = dgl.lap_pe(ring, 3, return_eigval=True)
     >>> encoding.shape, values.round(decimals=4)
     (torch.Size([4, 3]), tensor([1., 1., 2.]))
     """
@@ -132,25 +100,14 @@ laplacian_pe = lap_pe  # its older name
 
 
 def random_walk_pe(g: Graph, k: int, eweight_name: str | None = None) -> torch.Tensor:
-    """Return the probabilities that a random walk is back at its start after 1, …, k steps.
+    """Return the probabilities that a random walk is back at its start after 1, …, k steps, (N, k).
 
-    Parameters
-    ----------
-    g : Graph
-    k : int
-    eweight_name : str, optional
-        Edge feature that the probability of a step is proportional to.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N, k), float32.
+    That of a step is proportional to the edge feature ``eweight_name``.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.random_walk_pe(dgl.graph(([0, 1, 1], [1, 1, 0])), 2)
+    >>> dgl.random_walk_pe(dgl.graph(([0, 1, 1], [1, 1, 0])), 2)
     tensor([[0.0000, 0.5000],
             [0.5000, 0.7500]])
     """
@@ -174,28 +131,14 @@ def random_walk_pe(g: Graph, k: int, eweight_name: str | None = None) -> torch.T
 def svd_pe(g: Graph, k: int, padding: bool = False, random_flip: bool = True) -> torch.Tensor:
     """Return the k largest singular vectors of the adjacency matrix, times the roots of the values.
 
-    Parameters
-    ----------
-    g : Graph
-        A dense matrix is used, of N² numbers; its rows are sources.
-    k : int
-        At most N, unless ``padding``.
-    padding : bool
-        Fill missing vectors with 0.
-    random_flip : bool
-        Draw the sign of each pair of vectors at random (:func:`gnnlab.seed`).
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N, 2·k), float32: U √S, then V √S. With ``random_flip=False``,
-        ``pe[:, :k] @ pe[:, k:].T`` is the best approximation of the matrix by rank k.
+    Shape (N, 2·k), float32: U √S, then V √S; rows of the matrix are sources. ``k`` is at most N,
+    unless ``padding`` fills up with 0. ``random_flip`` draws the sign of each pair of vectors at
+    random; without, ``pe[:, :k] @ pe[:, k:].T`` is the best approximation of the matrix by rank k.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.svd_pe(dgl.graph(([0, 1], [1, 2])), 2).shape
+    >>> dgl.svd_pe(dgl.graph(([0, 1], [1, 2])), 2).shape
     torch.Size([3, 4])
     """
     count, k = g.num_nodes(), whole_number(k, "k")
@@ -216,28 +159,17 @@ def svd_pe(g: Graph, k: int, padding: bool = False, random_flip: bool = True) ->
 
 
 def double_radius_node_labeling(g: Graph, src: int, dst: int) -> torch.Tensor:
-    """Return SEAL's label of each node, from its distances to the two nodes of a link.
+    """Return SEAL's label of each node, (N,), from its distances to the two nodes of a link.
 
     Distances to one end are taken without the other end. The label is 1 for both ends, 0 for nodes
     that do not reach both, and otherwise 1 + min(a, b) + ⌊d/2⌋ (⌊d/2⌋ + d mod 2 − 1), where a and b
     are the distances and d is their sum. Edges count in both directions.
 
-    Parameters
-    ----------
-    g : Graph
-    src, dst : int
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N,), int64.
-
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 0, 1, 2, 3], [1, 2, 2, 3, 4]))
-    >>> transforms.double_radius_node_labeling(g, 0, 1)
+    >>> dgl.double_radius_node_labeling(g, 0, 1)
     tensor([ 1,  1,  2,  5, 10])
     """
     import scipy.sparse.csgraph
@@ -268,8 +200,7 @@ class RandomWalkPE(BaseTransform):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.RandomWalkPE(k=2)(dgl.graph(([0, 1, 1], [1, 1, 0]))).ndata["PE"]
+    >>> dgl.RandomWalkPE(k=2)(dgl.graph(([0, 1, 1], [1, 1, 0]))).ndata["PE"]
     tensor([[0.0000, 0.5000],
             [0.5000, 0.7500]])
     """
@@ -293,9 +224,8 @@ class LapPE(BaseTransform):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
-    >>> transforms.LapPE(k=3, eigval_name="values")(ring).ndata["values"][0].round(decimals=4)
+    >>> dgl.LapPE(k=3, eigval_name="values")(ring).ndata["values"][0].round(decimals=4)
     tensor([1., 1., 2.])
     """
 
@@ -329,8 +259,7 @@ class SVDPE(BaseTransform):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> transforms.SVDPE(k=1)(dgl.graph(([0, 1], [1, 2]))).ndata["svd_pe"].shape
+    >>> dgl.SVDPE(k=1)(dgl.graph(([0, 1], [1, 2]))).ndata["svd_pe"].shape
     torch.Size([3, 2])
     """
 

@@ -13,17 +13,9 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.transforms.base import BaseTransform
 from gnnlab.transforms.structure import with_etypes
 
-__all__ = ["AddMetaPaths", "KHopGraph", "LineGraph", "ToLevi"]
-
 
 class LineGraph(BaseTransform):
-    """Replace a graph by its line graph, whose nodes have the features of the edges.
-
-    Parameters
-    ----------
-    backtracking : bool
-        As in :func:`gnnlab.compat.transforms.line_graph`.
-    """
+    """Replace a graph by its ``line_graph``, whose nodes have the features of the edges."""
 
     def __init__(self, backtracking: bool = True) -> None:
         self.backtracking = backtracking
@@ -47,23 +39,17 @@ class KHopGraph(BaseTransform):
 class AddMetaPaths(BaseTransform):
     """Add an edge type for each metapath, with an edge for each pair that it joins.
 
-    Parameters
-    ----------
-    metapaths : dict of str to list
-        Name of a new edge type → edge types of the path.
-    keep_orig_edges : bool
-        Whether the edges of the graph are kept.
+    ``metapaths`` is name of a new edge type → edge types of the path.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.heterograph({
     ...     ("person", "wrote", "paper"): ([0, 1], [0, 0]),
     ...     ("paper", "cites", "paper"): ([0], [1]),
     ... })
     >>> both = [("person", "wrote", "paper"), ("paper", "cites", "paper")]
-    >>> transforms.AddMetaPaths({"knows of": both})(g).edges(etype="knows of")
+    >>> dgl.AddMetaPaths({"knows of": both})(g).edges(etype="knows of")
     (tensor([0, 1]), tensor([1, 1]))
     """
 
@@ -95,8 +81,7 @@ class ToLevi(BaseTransform):
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> levi = transforms.ToLevi()(dgl.graph(([0, 2], [1, 1])))
+    >>> levi = dgl.ToLevi()(dgl.graph(([0, 2], [1, 1])))
     >>> levi.edges(etype="n2e"), levi.edges(etype="e2n")
     ((tensor([0, 2]), tensor([0, 1])), (tensor([0, 1]), tensor([1, 1])))
     """

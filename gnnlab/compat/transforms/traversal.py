@@ -2,7 +2,8 @@
 
 A *frontier* is a tensor of nodes, or of edges, that are visited together. Traversals return a list
 of frontiers; ``prop_nodes`` and ``prop_edges`` pass messages frontier by frontier, as models of
-trees do, from the leaves to the root.
+trees do, from the leaves to the root. Graphs have one node type and one edge type; ``reverse``
+follows edges against their direction.
 """
 
 from __future__ import annotations
@@ -20,19 +21,6 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.queries import incident_slots
 from gnnlab.graph.relation import Adjacency
 
-__all__ = [
-    "bfs_edges_generator",
-    "bfs_nodes_generator",
-    "dfs_edges_generator",
-    "dfs_labeled_edges_generator",
-    "prop_edges",
-    "prop_edges_dfs",
-    "prop_nodes",
-    "prop_nodes_bfs",
-    "prop_nodes_topo",
-    "topological_nodes_generator",
-]
-
 _FORWARD, _REVERSE, _NONTREE = 0, 1, 2
 
 
@@ -47,25 +35,13 @@ def _adjacency(graph: Graph, reverse: bool) -> Adjacency:
 def bfs_nodes_generator(graph: Graph, source: Any, reverse: bool = False) -> list[torch.Tensor]:
     """Return nodes by their distance from the sources: breadth-first search.
 
-    Parameters
-    ----------
-    graph : Graph
-        With one node type and one edge type.
-    source : IDs
-    reverse : bool
-        Follow edges against their direction.
-
-    Returns
-    -------
-    list of torch.Tensor
-        Distinct nodes of each distance, the sources first.
+    A frontier has the distinct nodes of one distance, the first one the sources.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
-    >>> transforms.bfs_nodes_generator(g, 0)
+    >>> dgl.bfs_nodes_generator(g, 0)
     [tensor([0]), tensor([1]), tensor([2, 3]), tensor([4, 5])]
     """
     return _breadth_first(graph, source, reverse)[0]
@@ -74,22 +50,13 @@ def bfs_nodes_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
 def bfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> list[torch.Tensor]:
     """Return the edges by which :func:`bfs_nodes_generator` first reaches each node.
 
-    Parameters
-    ----------
-    graph, source, reverse
-        As for :func:`bfs_nodes_generator`.
-
-    Returns
-    -------
-    list of torch.Tensor
-        Edge IDs, one frontier for each distance from 1.
+    There is a frontier for each distance from 1.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
-    >>> transforms.bfs_edges_generator(g, 0)
+    >>> dgl.bfs_edges_generator(g, 0)
     [tensor([0]), tensor([1, 2]), tensor([4, 5])]
     """
     return _breadth_first(graph, source, reverse)[1]
@@ -124,29 +91,14 @@ def _breadth_first(
 def topological_nodes_generator(graph: Graph, reverse: bool = False) -> list[torch.Tensor]:
     """Return nodes in topological order: each after all nodes with an edge to it.
 
-    Parameters
-    ----------
-    graph : Graph
-        Without cycles; one node type and one edge type.
-    reverse : bool
-        Follow edges against their direction.
-
-    Returns
-    -------
-    list of torch.Tensor
-        Each frontier has the nodes whose predecessors are all in earlier ones, ascending.
-
-    Raises
-    ------
-    InvalidInput
-        The graph has a cycle.
+    A frontier has the nodes whose predecessors are all in earlier ones, ascending; a graph with a
+    cycle is an error.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
-    >>> transforms.topological_nodes_generator(g)
+    >>> dgl.topological_nodes_generator(g)
     [tensor([0]), tensor([1]), tensor([2]), tensor([3, 4]), tensor([5])]
     """
     adjacency = _adjacency(graph, reverse)
@@ -171,22 +123,13 @@ def topological_nodes_generator(graph: Graph, reverse: bool = False) -> list[tor
 def dfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> list[torch.Tensor]:
     """Return the edges of a depth-first search, one by one.
 
-    Parameters
-    ----------
-    graph : Graph
-        With one node type and one edge type.
-    source : IDs
-        The search runs from each source alone; frontier i has the i-th edge of each search.
-    reverse : bool
-        Follow edges against their direction.
+    The search runs from each source alone; frontier i has the i-th edge of each search.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
+    >>> import torch, gnnlab.compat as dgl
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
-    >>> torch.cat(transforms.dfs_edges_generator(g, 0))
+    >>> torch.cat(dgl.dfs_edges_generator(g, 0))
     tensor([0, 1, 3, 5, 4])
     """
     return _depth_first(graph, source, reverse, set())[0]
@@ -200,30 +143,16 @@ def dfs_labeled_edges_generator(
     has_nontree_edge: bool = False,
     return_labels: bool = True,
 ) -> Any:
-    """Return the edges of a depth-first search with labels.
+    """Return the edges of :func:`dfs_edges_generator`, label 0, and the frontiers of the labels.
 
-    Parameters
-    ----------
-    graph, source, reverse
-        As for :func:`dfs_edges_generator`.
-    has_reverse_edge : bool
-        Give each edge again, with label 1, when the search goes back along it.
-    has_nontree_edge : bool
-        Give edges to nodes that were visited already, too, with label 2. Other edges have label 0.
-    return_labels : bool
-
-    Returns
-    -------
-    list of torch.Tensor, or two of them
-        The frontiers of edge IDs, and their labels.
+    ``has_reverse_edge`` gives each edge again, with label 1, when the search goes back along it;
+    ``has_nontree_edge`` edges to nodes that were visited already, too, with label 2.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
+    >>> import torch, gnnlab.compat as dgl
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
-    >>> edges, labels = transforms.dfs_labeled_edges_generator(g, 0, has_nontree_edge=True)
+    >>> edges, labels = dgl.dfs_labeled_edges_generator(g, 0, has_nontree_edge=True)
     >>> torch.cat(edges), torch.cat(labels)
     (tensor([0, 1, 3, 5, 4, 2]), tensor([0, 0, 0, 0, 0, 2]))
     """
@@ -276,16 +205,7 @@ def prop_nodes(
     reduce_func: Any,
     apply_node_func: Any = None,
 ) -> None:
-    """Let the nodes of each frontier in turn receive messages by all of their in-edges.
-
-    Parameters
-    ----------
-    graph : Graph
-    nodes_generator : iterable of IDs
-        The frontiers.
-    message_func, reduce_func, apply_node_func
-        As for ``graph.pull``.
-    """
+    """Let the nodes of each frontier in turn receive messages: ``graph.pull``."""
     for nodes in nodes_generator:
         graph.pull(nodes, message_func, reduce_func, apply_node_func)
 
@@ -297,16 +217,7 @@ def prop_edges(
     reduce_func: Any,
     apply_node_func: Any = None,
 ) -> None:
-    """Send messages along the edges of each frontier in turn.
-
-    Parameters
-    ----------
-    graph : Graph
-    edges_generator : iterable of edge IDs
-        The frontiers.
-    message_func, reduce_func, apply_node_func
-        As for ``graph.send_and_recv``.
-    """
+    """Send messages along the edges of each frontier in turn: ``graph.send_and_recv``."""
     for edges in edges_generator:
         graph.send_and_recv(edges, message_func, reduce_func, apply_node_func)
 
@@ -335,14 +246,12 @@ def prop_nodes_topo(
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat import transforms
-    >>> import gnnlab.function as fn
+    >>> import torch, gnnlab.compat as dgl
+    >>> fn = dgl.function
     >>> tree = dgl.graph(([0, 1, 2], [2, 2, 3]))  # from the leaves to the root
     >>> tree.ndata["own"], tree.ndata["h"] = torch.tensor([1.0, 2.0, 0.0, 4.0]), torch.zeros(4)
     >>> add_own = lambda nodes: {"h": nodes.data["h"] + nodes.data["own"]}
-    >>> transforms.prop_nodes_topo(
+    >>> dgl.prop_nodes_topo(
     ...     tree, fn.copy_u("h", "m"), fn.sum("m", "h"), apply_node_func=add_own
     ... )
     >>> tree.ndata["h"]  # the sum of each subtree

@@ -4,7 +4,7 @@ from gnnlab.compat import lazy
 
 _MODULES = {
     "gnnlab.compat": "DGLBlock block_to_graph broadcast_nodes dgl_warning reverse",
-    "gnnlab.compat.nn.cfconv": "ShiftedSoftplus",
+    "gnnlab.compat.nn.conv.molecules": "ShiftedSoftplus",
     "gnnlab.compat.utils": "check_eq_shape expand_as_pair",
     "gnnlab.errors": "DGLError",
     "torch.nn": "Identity",

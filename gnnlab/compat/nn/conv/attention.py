@@ -6,27 +6,24 @@ The layers differ in how an edge is scored. New rows have shape (num_dst, num_he
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.graph.graph import Graph
 from gnnlab.nn.base import ZeroInDegree, check_edge_rows, glorot
 from gnnlab.nn.gatconv import GATConv
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_dtype,
     expand_as_pair,
     map_features,
     pair_of_sizes,
+    per_row,
 )
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
-__all__ = ["DotGatConv", "EdgeGATConv", "GATv2Conv"]
 
 _GAIN = nn.init.calculate_gain("relu")
 
@@ -217,3 +214,120 @@ class DotGatConv(ZeroInDegree):
         attention = ops.edge_softmax(graph, scores / self.heads[1] ** 0.5)
         out = aggregate(graph, "sum", heads_src, attention)
         return (out, attention) if get_attention else out
+
+
+class AGNNConv(ZeroInDegree):
+    r"""Attention by cosine similarity: scores :math:`\beta \cos(h_u, h_v)`, no other weights.
+
+    From Thekumparampil et al.: Attention-based Graph Neural Network for Semi-supervised Learning,
+    2018.
+
+    Examples
+    --------
+    >>> import torch, gnnlab.compat as dgl
+    >>> graph = dgl.graph(([0, 1], [2, 2]))
+    >>> dgl.nn.AGNNConv(allow_zero_in_degree=True)(graph, torch.eye(3)).detach()[2]
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+
+    beta: Tensor
+
+    def __init__(
+        self, init_beta: float = 1.0, learn_beta: bool = True, allow_zero_in_degree: bool = False
+    ) -> None:
+        super().__init__(allow_zero_in_degree)
+        beta = torch.tensor([float(init_beta)])
+        if learn_beta:
+            self.beta = nn.Parameter(beta)
+        else:
+            self.register_buffer("beta", beta)
+
+    def forward(self, graph: Graph, feat: Features) -> Tensor:
+        """Return (num_dst, D) for ``feat`` of shape (num_src, D), or a pair."""
+        self.check(graph, feat)
+        src, dst = expand_as_pair(feat, graph)
+        if not src.is_floating_point():
+            check_dtype(src, self.beta.dtype, "source")
+        cosine = ops.sddmm(
+            graph.relation(), "dot", F.normalize(src, dim=-1), F.normalize(dst, dim=-1)
+        )
+        return aggregate(graph, "sum", src, ops.edge_softmax(graph, self.beta * cosine))
+
+
+class EGATConv(nn.Module):
+    r"""Graph attention that also computes new edge features.
+
+    :math:`f_{uv}' = \operatorname{LeakyReLU}(W_i h_u + W_f f_{uv} + W_j h_v + b)`; an edge's score
+    is :math:`a \cdot f_{uv}'`; the output is :math:`\sum_u \alpha_{uv} W h_u`.
+    From Kamiński et al.: Rossmann-toolbox: a deep learning-based protocol for the prediction and
+    design of cofactor specificity in Rossmann fold proteins, Briefings in Bioinformatics 2022.
+
+    Examples
+    --------
+    >>> import torch, gnnlab.compat as dgl
+    >>> graph = dgl.graph(([0, 1, 2, 0], [1, 2, 0, 2]))
+    >>> layer = dgl.nn.EGATConv(5, 4, 3, 2, num_heads=6)
+    >>> nodes, edges = layer(graph, torch.ones(3, 5), torch.ones(4, 4))
+    >>> nodes.shape, edges.shape
+    (torch.Size([3, 6, 3]), torch.Size([4, 6, 2]))
+    """
+
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in_node_feats: int | tuple[int, int],
+        in_edge_feats: int,
+        out_node_feats: int,
+        out_edge_feats: int,
+        num_heads: int,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.in_node_feats = pair_of_sizes(in_node_feats)
+        self.in_edge_feats = in_edge_feats
+        self.node_heads = (num_heads, out_node_feats)
+        self.edge_heads = (num_heads, out_edge_feats)
+        src_feats, dst_feats = self.in_node_feats
+        self.fc_node_src = nn.Linear(src_feats, out_node_feats * num_heads, bias=False)
+        self.fc_ni = nn.Linear(src_feats, out_edge_feats * num_heads, bias=False)
+        self.fc_nj = nn.Linear(dst_feats, out_edge_feats * num_heads, bias=False)
+        self.fc_fij = nn.Linear(in_edge_feats, out_edge_feats * num_heads, bias=False)
+        self.attn = nn.Parameter(torch.empty(1, num_heads, out_edge_feats))
+        self.bias = nn.Parameter(torch.empty(num_heads * out_edge_feats)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the weights (Glorot normal, for ReLU), and the bias to zero."""
+        glorot(self.fc_node_src, self.fc_ni, self.fc_fij, self.fc_nj)
+        nn.init.xavier_normal_(self.attn, _GAIN)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(
+        self,
+        graph: Graph,
+        nfeats: Features,
+        efeats: Tensor,
+        edge_weight: Tensor | None = None,
+        get_attention: bool = False,
+    ) -> tuple[Tensor, ...]:
+        """Return new rows of nodes, (num_dst, num_heads, out_node_feats), and edges, (E, …).
+
+        ``edge_weight`` multiplies the attention, after the softmax.
+        """
+        src, dst = expand_as_pair(nfeats, graph, self.in_node_feats, self.attn.dtype)
+        check_edge_rows(graph, efeats, self.in_edge_feats, self.attn)
+        ends = ops.sddmm(graph.relation(), "add", self.fc_ni(src), self.fc_nj(dst))
+        edges = ends + self.fc_fij(efeats)
+        if self.bias is not None:
+            edges = edges + self.bias
+        edges = F.leaky_relu(edges).unflatten(-1, self.edge_heads)
+        logits = (edges * self.attn).sum(-1, keepdim=True)
+        attention = ops.edge_softmax(graph, logits)
+        if edge_weight is not None:
+            check_edge_rows(graph, edge_weight, name="edge_weight")
+            attention = attention * per_row(edge_weight, attention)
+        heads = self.fc_node_src(src).unflatten(-1, self.node_heads)
+        out = aggregate(graph, "sum", heads, attention)
+        return (out, edges, attention) if get_attention else (out, edges)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -19,15 +18,11 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.compat.nn.checks import check_whole, inverse_sqrt_degrees
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
 from gnnlab.nn.base import ZeroInDegree, check_edge_rows
 from gnnlab.nn.utils import Activation, aggregate
 from gnnlab.ops.checks import check_choice
 from gnnlab.ops.spmm import check_number
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
-__all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "GCN2Conv", "SGConv", "TAGConv"]
 
 
 def _step(
@@ -284,21 +279,8 @@ class GCN2Conv(ZeroInDegree):
     :math:`((1 - \alpha) \hat{A} H + \alpha H_0)((1 - \beta) I + \beta W) + b`.
     From Chen et al.: Simple and Deep Graph Convolutional Networks, ICML 2020.
 
-    Parameters
-    ----------
-    in_feats : int
-        Size of the rows, which the layer keeps.
-    layer : int
-        Number l of the layer, from 1.
-    alpha : float, default 0.1
-        Share of the initial rows.
-    lambda_ : float, default 1
-        How fast β falls with the layer.
-    project_initial_features : bool, default True
-        Use one matrix for both terms; otherwise the initial rows have a second one.
-    allow_zero_in_degree : bool, default False
-    bias : bool, default True
-    activation : callable, optional
+    ``layer``, from 1, is l; without ``project_initial_features``, the initial rows :math:`H_0` have
+    a matrix of their own.
 
     Examples
     --------
