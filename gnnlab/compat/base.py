@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import DGLError
+from gnnlab.errors import DGLError, InvalidInput
 from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE, is_all
 
 __all__ = [
@@ -34,6 +34,14 @@ class DGLWarning(UserWarning):
 def dgl_warning(message: str, category: type[Warning] = DGLWarning, stacklevel: int = 2) -> None:
     """Warn, as :func:`warnings.warn` does; by default of the line that called this function."""
     warnings.warn(message, category, stacklevel)
+
+
+class BadArgument(InvalidInput, AssertionError, RuntimeError):
+    """InvalidInput where DGL raises AssertionError, or from its C++ code RuntimeError."""
+
+
+class BadType(InvalidInput, TypeError):
+    """InvalidInput where DGL, as Python, raises TypeError."""
 
 
 def is_internal_column(name: str) -> bool:
