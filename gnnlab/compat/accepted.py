@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from abc import ABCMeta
 from collections.abc import Callable
 from types import FunctionType
@@ -28,7 +29,7 @@ DROPPED = {
         "MultiLayerFullNeighborSampler": "return_eids@1 fused",
         "NeighborSampler": "fused@9 return_eids@10",
     },
-    "gnnlab.distributed.graph": {"DistGraph": "gpb@1"},
+    "gnnlab.distributed.graph": {"DistGraph": "gpb@1 use_graphbolt@3"},
     "gnnlab.distributed.sampling": {
         "sample_etype_neighbors": "etype_sorted@6 use_graphbolt@7",
         "sample_neighbors": "use_graphbolt@7",
@@ -75,6 +76,8 @@ def _adapter(original: Any, table: str) -> Any:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("use_graphbolt") or _at(args, dropped.get("use_graphbolt"), first):
+                warn_of_graphbolt()
             args = tuple(each for i, each in enumerate(args) if i - first not in places)
             kept = {renamed.get(n, n): each for n, each in kwargs.items() if n not in dropped}
             return function(*args, **kept)
@@ -95,6 +98,20 @@ def _adapter(original: Any, table: str) -> Any:
         "_stands_for": original,
     }
     return StandIn(original.__name__, (original,), own)
+
+
+def _at(args: tuple[Any, ...], place: str | None, first: int) -> Any:
+    return bool(place) and dict(enumerate(args)).get(int(str(place)) + first)
+
+
+@functools.cache
+def warn_of_graphbolt() -> None:
+    """Warn, once in a process, what ``use_graphbolt=True`` means."""
+    warnings.warn(
+        "use_graphbolt=True has no effect: partitions have one format, compressed columns that are "
+        "sampled in place, whose batches are the same with dgl.dataloading and dgl.graphbolt",
+        stacklevel=3,
+    )
 
 
 class StandIn(ABCMeta):

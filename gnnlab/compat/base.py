@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from gnnlab.errors import DGLError as DGLError
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import ALL as ALL
 from gnnlab.graph.names import EID as EID
 from gnnlab.graph.names import ETYPE as ETYPE
@@ -24,6 +25,14 @@ class DGLWarning(UserWarning):
 def dgl_warning(message: str, category: type[Warning] = DGLWarning, stacklevel: int = 2) -> None:
     """Warn, as :func:`warnings.warn` does; by default of the line that called this function."""
     warnings.warn(message, category, stacklevel)
+
+
+class BadArgument(InvalidInput, AssertionError, RuntimeError):
+    """InvalidInput where DGL raises AssertionError, or from its C++ code RuntimeError."""
+
+
+class BadType(InvalidInput, TypeError):
+    """InvalidInput where DGL, as Python, raises TypeError."""
 
 
 def is_internal_column(name: str) -> bool:

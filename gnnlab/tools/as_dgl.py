@@ -4,8 +4,10 @@
 
 All processes that the program starts find gnnlab too: ranks of torchrun, workers, jobs of gnnlab
 launch. A folder on PYTHONPATH does that; it has the package dgl and nothing else.
-`python -m gnnlab.as_dgl train.py --lr 0.01` is short for the above. With --wheel, it writes a
-package named dgl that gives gnnlab, for pip and for libraries that require dgl.
+`python -m gnnlab.as_dgl train.py --lr 0.01` is short for the above. With --check, it says which
+names of dgl a program uses that are missing, and what to use instead; the program does not run.
+With --wheel, it writes a package named dgl that gives gnnlab, for pip and for libraries that
+require dgl.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import importlib
 import os
 import re
 import shutil
@@ -136,10 +139,21 @@ def write_wheel(folder: str | os.PathLike[str], version: str = "2.1.0") -> Path:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command ``gnnlab as-dgl``; return its exit status."""
     parser = command_parser("as_dgl", __doc__, 2)
+    parser.add_argument(
+        "--check", metavar="PATH", help="a program, a notebook or a folder: are its names here?"
+    )
     parser.add_argument("--wheel", metavar="DIR", help="write a wheel named dgl to this folder")
     parser.add_argument("--version", default="2.1.0", help="its version (2.1.0)")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="program and its arguments")
     options = parser.parse_args(argv)
+    if options.check is not None:
+        check = importlib.import_module("gnnlab.compat.check")  # which stands on this package
+        try:
+            text, is_complete = check.report(Path(options.check))
+        except InvalidInput as error:
+            parser.error(str(error))
+        print(text)
+        return 0 if is_complete else 1
     if options.wheel is not None:
         try:
             path = write_wheel(options.wheel, options.version)

@@ -13,7 +13,7 @@ import torch
 
 import gnnlab
 import gnnlab.compat as dgl
-from gnnlab.compat.accepted import DROPPED, adapted
+from gnnlab.compat.accepted import DROPPED, adapted, warn_of_graphbolt
 
 ENTRIES = [
     (getattr(importlib.import_module(module), name), table)
@@ -61,12 +61,19 @@ def test_by_name_and_by_place() -> None:
 
 
 def test_partitions(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """Of a format for GraphBolt, one warning says that there is no other."""
+    warn_of_graphbolt.cache_clear()
     known = {"graph_formats": "csc", "use_graphbolt": True, "store_eids": False}
     known |= {"store_inner_node": True, "store_inner_edge": True}
     dgl.distributed.partition_graph(graph(), "g", 1, tmp_path, part_method="random", **known)
     assert not [each for each in recwarn if "no use for" in str(each.message)]
     part = dgl.distributed.load_partition(tmp_path / "g.json", 0, True, False)
     assert part[0].num_edges() == 4
+    dgl.distributed.initialize()
+    config = tmp_path / "g.json"
+    g = dgl.distributed.DistGraph("g", part_config=config, use_graphbolt=True)
+    assert g.num_edges() == 4
+    assert len([each for each in recwarn if "use_graphbolt" in str(each.message)]) == 1
 
 
 def test_classes_that_programs_derive() -> None:

@@ -125,7 +125,7 @@ def test_blocks_of_a_typed_graph(typed: core.Graph) -> None:
     fanout = {("item", "liked-by", "user"): 2, ("user", "follows", "user"): 3}
     sampler = core.dataloading.NeighborSampler([fanout | {("user", "likes", "item"): 4}, 2])
     for batch in gb.DataLoader(pipe):
-        with core.random.stream(*batch._task):
+        with core.random.stream(*batch.task):
             input_nodes, _, blocks = sampler.sample(typed, batch.seeds)
         same_blocks(batch.blocks, blocks)
         assert all(torch.equal(batch.input_nodes[n], ids) for n, ids in input_nodes.items())
@@ -345,7 +345,7 @@ def test_stages_of_a_user(graph: core.Graph) -> None:
         lambda graph: gb.ItemSampler(gb.ItemSet(3), batch_size=0),
         lambda graph: gb.DistributedItemSampler(gb.ItemSet(3), batch_size=1),
         lambda graph: graph.sample_neighbors(torch.tensor([0]), torch.tensor([1, 2])),
-        lambda graph: graph.fanout("x"),
+        lambda graph: graph.sample_neighbors(torch.tensor([0]), "x"),
         lambda graph: graph.edge_attribute("no"),
         lambda graph: gb.fused_csc_sampling_graph(torch.tensor([0, 2]), torch.tensor([0])),
         lambda graph: gb.CSCFormatBase(torch.tensor([0, 2]), torch.tensor([0])),

@@ -26,6 +26,7 @@ from tests.helpers import ROOT, run_script
 
 NAMES = Path(__file__).with_name("names.txt")
 PAGE = ROOT / "docs/dgl.md"
+INSTEAD = ROOT / "gnnlab/compat/instead.txt"  # for `gnnlab as-dgl --check`
 BEGIN, END = "<!-- names: begin -->\n", "<!-- names: end -->\n"
 RENEW = "python -m tests.compat.test_layout_names"
 
@@ -122,6 +123,10 @@ def tables(chapters: list[Chapter]) -> str:
     return head + "|---|---|---|---|---|\n" + "\n".join(rows) + "\n\n" + "\n".join(parts)
 
 
+def reasons(chapters: list[Chapter]) -> str:
+    return "".join(f"{path}: {text}\n" for each in chapters for path, text in each.why.items())
+
+
 def _short(path: str) -> str:
     return path.removeprefix("dgl.") if path.startswith("dgl.DGLGraph.") else path
 
@@ -155,6 +160,7 @@ def test_the_page_shows_the_list() -> None:
     page = PAGE.read_text("utf8")
     shown = page.partition(BEGIN)[2].partition(END)[0]
     assert shown == tables(read(NAMES.read_text("utf8"))), RENEW
+    assert INSTEAD.read_text("utf8") == reasons(read(NAMES.read_text("utf8"))), RENEW
 
 
 def _renew() -> None:
@@ -167,6 +173,7 @@ def _renew() -> None:
         chapter.missing = gone & set(chapter.paths())
         chapter.why = {path: text for path, text in chapter.why.items() if path in gone}
     NAMES.write_text(write(chapters), "utf8")
+    INSTEAD.write_text(reasons(chapters), "utf8")
     head, _, rest = PAGE.read_text("utf8").partition(BEGIN)
     tail = rest.partition(END)[2]
     PAGE.write_text(head + BEGIN + tables(chapters) + END + tail, "utf8")

@@ -16,8 +16,10 @@ from tests.helpers import THOROUGH, run_script
 
 FOLDER = Path(__file__).with_name("programs")
 SHORT = ["gcn", "gin", "trees"]
-LONG = ["deepwalk", "rgcn", "sage", "sparse"]
+LONG = ["deepwalk", "equivariant", "linkpred", "rgcn", "sage", "sparse"]
+LONG += ["bolt_disk", "bolt_link", "bolt_node", "bolt_typed"]
 PROGRAMS = [*SHORT, *LONG]
+OF_PROCESSES = "bolt_ddp"
 AGAIN = pytest.mark.thorough("as the others; their layers and loaders are in the tests beside this")
 
 RUN_ALL = """
@@ -63,7 +65,16 @@ def test_a_program_runs_unchanged_and_learns(name: str, results: dict[str, list[
     assert state == "learned", printed
 
 
+@AGAIN
+def test_a_program_of_two_processes(tmp_path: Path) -> None:
+    words = ["-m", "gnnlab.as_dgl", str(FOLDER / f"{OF_PROCESSES}.py")]
+    env = {"COMMUNITIES": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    printed = run_script(REPLACE, args=words, env=env, timeout=200, fresh=True)
+    assert "test accuracy" in printed
+
+
 def test_programs_know_nothing_of_gnnlab() -> None:
-    assert sorted(path.stem for path in FOLDER.glob("*.py")) == sorted([*PROGRAMS, "communities"])
+    found = sorted(path.stem for path in FOLDER.glob("*.py"))
+    assert found == sorted([*PROGRAMS, OF_PROCESSES, "communities"])
     for path in FOLDER.glob("*.py"):
         assert "import gnnlab" not in path.read_text("utf8")

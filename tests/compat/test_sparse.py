@@ -130,6 +130,15 @@ def test_reductions(rtype: str, dense: Callable[[torch.Tensor], torch.Tensor], w
     check(getattr(dglsp, rtype)(A), dense(A.val), A.val)
 
 
+def test_functions_are_no_modules() -> None:
+    """A module of the name of a function would take its place, once it is imported."""
+    A = matrix()
+    assert torch.equal(dglsp.matmul(A, torch.ones(4)), A.sum(1))
+    assert torch.equal(dglsp.reduce(A, 1), dglsp.sum(A, 1))
+    with pytest.raises(TypeError):
+        dglsp.add(A, 2)
+
+
 def test_softmax() -> None:
     A = matrix()
     minus = torch.full((3, 4), float("-inf"))

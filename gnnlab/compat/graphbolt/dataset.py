@@ -22,8 +22,8 @@ DGL user guide (2.x), chapter 6, "Composing OnDiskDataset from raw data".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from gnnlab.compat.graphbolt.features import (
     FeatureStore,
     TorchBasedFeature,
     TorchBasedFeatureStore,
+    read_array,
 )
 from gnnlab.compat.graphbolt.graph import FusedCSCSamplingGraph, from_dglgraph
 from gnnlab.compat.graphbolt.itemset import HeteroItemSet, ItemSet
@@ -41,20 +42,11 @@ from gnnlab.compat.graphbolt.minibatch import etype_str_to_tuple
 from gnnlab.errors import InvalidInput, NotFound, reading
 from gnnlab.graph.construct import heterograph
 
-__all__ = ["BuiltinDataset", "Dataset", "LegacyDataset", "OnDiskDataset", "Task"]
-
 _SETS = ("train_set", "validation_set", "test_set")
 
 
 class Task:
-    """A task of a data set: item sets for training, validation and test.
-
-    Attributes
-    ----------
-    metadata : dict
-        For example ``name`` and ``num_classes``.
-    train_set, validation_set, test_set : ItemSet, HeteroItemSet or None
-    """
+    """A task of a data set: metadata, and item sets for training, validation and test."""
 
     def __init__(
         self, metadata: Mapping[str, Any], train_set: Any, validation_set: Any, test_set: Any
@@ -68,80 +60,70 @@ class Task:
 
 
 class Dataset:
-    """A graph, its features and tasks.
+    """A graph, its features and tasks."""
 
-    Attributes
-    ----------
-    graph : FusedCSCSamplingGraph
-    feature : FeatureStore
-    tasks : list of Task
-    dataset_name : str
-    all_nodes_set : ItemSet or HeteroItemSet
-        All nodes, for inference.
-    """
-
-    graph: FusedCSCSamplingGraph
+    graph: FusedCSCSamplingGraph | None
     feature: FeatureStore
     tasks: list[Task]
     dataset_name: str
 
     @property
     def all_nodes_set(self) -> Any:
-        """All nodes, with the name "seeds"."""
+        """All nodes, with the name "seeds", for inference."""
+        if self.graph is None:
+            return None
         counts = self.graph.num_nodes
         if isinstance(counts, int):
             return ItemSet(counts, names="seeds")
         return HeteroItemSet({n: ItemSet(count, names="seeds") for n, count in counts.items()})
 
 
+@dataclass
+class OnDiskFeatureData:
+    """A feature as ``metadata.yaml`` describes it."""
+
+    domain: str
+    name: str
+    path: str
+    type: str | None = None
+    format: str = "numpy"
+    in_memory: bool = True
+    extra_fields: dict[str, Any] = field(default_factory=dict)
+
+
 class OnDiskDataset(Dataset):
     """The data set of a folder with ``metadata.yaml``; see :mod:`gnnlab.compat.graphbolt.dataset`.
 
-    Parameters
-    ----------
-    path : str
-    include_original_edge_id : bool
-        Keep edge IDs, in the order of the files, as an edge attribute; edge features need it.
-    force_preprocess, auto_cast_to_optimal_dtype
-        Accepted for DGL's signature: files are read as they are, nothing is written.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb
-    >>> dataset = gb.OnDiskDataset("folder").load()  # doctest: +SKIP
+    ``include_original_edge_id`` keeps edge IDs, in the order of the files, as an edge attribute;
+    edge features need it. Files are read as they are, nothing is written, so that
+    ``force_preprocess`` and ``auto_cast_to_optimal_dtype`` have no effect.
     """
 
-    def __init__(
-        self,
-        path: str,
-        include_original_edge_id: bool = False,
-        force_preprocess: bool | None = None,
-        auto_cast_to_optimal_dtype: bool = True,
-    ) -> None:
+    def __init__(self, path: str, include_original_edge_id: bool = False, **options: Any) -> None:
         import yaml
 
-        self._folder = Path(path)
-        file = self._folder / "metadata.yaml"
+        self._folder, name = Path(path), "metadata.yaml"
+        inner = self._folder / "preprocessed" / name
+        file = inner if inner.exists() and not (self._folder / name).exists() else None
+        file = file or self._folder / name
         with reading(file, InvalidInput):
             text = file.read_text("utf8")
         try:
             data = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise InvalidInput(f"{file} is not YAML: {error}") from error
-        if not isinstance(data, dict) or not isinstance(data.get("graph"), dict):
-            more = ""
-            if isinstance(data, dict) and "graph_topology" in data:
-                more = "; it is what DGL has made of another one: give the folder above"
-            raise InvalidInput(f"{file} has no entry `graph` with `nodes` and `edges`{more}")
+        if not isinstance(data, dict) or "graph_topology" in data:
+            what = "what DGL has made of another one: give that" if data else "no data set"
+            raise InvalidInput(f"{file} describes {what}; an entry `graph` has `nodes` and `edges`")
         self.yaml_data = data
         self._edge_ids = include_original_edge_id
 
     def load(self, tasks: str | Sequence[str] | None = None) -> OnDiskDataset:
         """Read the graph, the features and the tasks, or only those named; return the data set."""
         self.dataset_name = self.yaml_data.get("dataset_name") or self._folder.name
-        described = self.yaml_data["graph"]
-        self.graph = self._read_graph(described)
-        parts = self.yaml_data.get("feature_data"), described.get("feature_data")
+        described = self.yaml_data.get("graph")
+        self.graph = self._read_graph(described) if described else None
+        parts = self.yaml_data.get("feature_data"), (described or {}).get("feature_data")
         features = [each for part in parts for each in part or ()]
         self.feature = TorchBasedFeatureStore([self._described(each) for each in features])
         wanted = [tasks] if isinstance(tasks, str) else tasks
@@ -155,16 +137,15 @@ class OnDiskDataset(Dataset):
             raise NotFound(f"there is no task {sorted(missing)}; there are {names}")
         return self
 
-    def _described(self, entry: Mapping[str, Any]) -> SimpleNamespace:
-        usual = {"type": None, "in_memory": True, "format": "numpy"}
-        own = {**usual, **entry}
-        missing = {"domain", "name", "path"} - own.keys()
+    def _described(self, entry: Mapping[str, Any]) -> OnDiskFeatureData:
+        missing = {"domain", "name", "path"} - entry.keys()
         if missing:
-            names = ", ".join(sorted(missing))
-            raise InvalidInput(f"feature_data needs {names}; found {dict(entry)}")
-        extra = {k: v for k, v in own.items() if k not in (*usual, "domain", "name", "path")}
-        own["path"] = str(self._folder / own["path"])
-        return SimpleNamespace(**own, extra_fields=extra)
+            raise InvalidInput(f"feature_data needs {sorted(missing)}; found {dict(entry)}")
+        known = OnDiskFeatureData.__dataclass_fields__
+        own = {name: value for name, value in entry.items() if name in known}
+        extra = {name: value for name, value in entry.items() if name not in known}
+        path = str(self._folder / entry["path"])
+        return OnDiskFeatureData(**{**own, "path": path, "extra_fields": extra})
 
     def _read_graph(self, described: Mapping[str, Any]) -> FusedCSCSamplingGraph:
         nodes, edges = described.get("nodes") or [], described.get("edges") or []
@@ -173,10 +154,11 @@ class OnDiskDataset(Dataset):
         relations = {}
         for each in edges:
             name = each.get("type") or "_N:_E:_N"
-            pairs = _array(self._folder / each["path"], each.get("format", "csv"))
+            pairs = read_array(self._folder / each["path"], each.get("format", "csv"))
             if pairs.ndim != 2 or 2 not in pairs.shape:
                 raise InvalidInput(f"{each['path']} has shape {pairs.shape}, not (2, E) or (E, 2)")
-            src, dst = pairs.T if pairs.shape[0] != 2 else pairs
+            is_by_edge = pairs.shape[0] != 2 or each.get("format", "csv") == "csv"
+            src, dst = pairs.T if is_by_edge else pairs
             relations[etype_str_to_tuple(name)] = tuple(
                 torch.from_numpy(np.ascontiguousarray(x)).long() for x in (src, dst)
             )
@@ -188,30 +170,19 @@ class OnDiskDataset(Dataset):
         return Task(metadata, *(self._read_set(described.get(name)) for name in _SETS))
 
     def _read_set(self, described: Any) -> Any:
-        if not described:
-            return None
         found = {}
-        for each in described:
+        for each in described or ():
             columns = [
-                torch.from_numpy(_array(self._folder / d["path"], d.get("format", "numpy")))
+                torch.from_numpy(read_array(self._folder / d["path"], d.get("format", "numpy")))
                 for d in each["data"]
             ]
             names = tuple(d.get("name") for d in each["data"])
-            found[each.get("type")] = ItemSet(tuple(columns), names=names)
-        return found[None] if list(found) == [None] else HeteroItemSet(found)
-
-
-def _array(path: Path, kind: str) -> np.ndarray:
-    with reading(path, InvalidInput):
-        if kind == "numpy":
-            return np.load(path)
-        if kind == "torch":
-            return torch.load(path, weights_only=True).numpy()
-        if kind == "csv":
-            import pandas as pd
-
-            return pd.read_csv(path, header=None).to_numpy()
-    raise InvalidInput(f"{path.name} has the format {kind!r}; known are csv, numpy and torch")
+            found[each.get("type")] = ItemSet(
+                tuple(columns), names=None if None in names else names
+            )
+        if None in found:
+            return found[None]
+        return HeteroItemSet(found) if found else None
 
 
 class LegacyDataset(Dataset):
@@ -245,14 +216,9 @@ def _as_feature(rows: torch.Tensor) -> TorchBasedFeature:
 
 
 class BuiltinDataset(LegacyDataset):
-    """A well-known data set by name, downloaded from where its authors keep it.
+    """A data set by name, as "cora" or "ogbn-arxiv", downloaded from where its authors keep it.
 
-    Parameters
-    ----------
-    name : str
-        One of those that ``dgl.data`` can load, as "cora", "ogbn-arxiv" or "ogbn-products".
-    root : str, optional
-        Folder for the download; by default that of ``gnnlab.data.data_home()``.
+    It is kept in the folder ``root``, by default that of ``gnnlab.data.data_home()``.
     """
 
     def __init__(self, name: str, root: str | None = None) -> None:

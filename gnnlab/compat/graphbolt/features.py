@@ -6,21 +6,17 @@ The domain is "node" or "edge"; the type is None where the graph has no types.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.utils.data import functional_datapipe
 
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.graphbolt.minibatch import MiniBatch
 from gnnlab.compat.graphbolt.pipes import Stage
 from gnnlab.errors import InvalidInput, NotFound, reading
 from gnnlab.graph.relation import check_ids
-
-__all__ = ["BasicFeatureStore", "CachedFeature", "DiskBasedFeature", "Feature", "FeatureFetcher"]
-__all__ += ["FeatureKey", "FeatureStore", "TorchBasedFeature", "TorchBasedFeatureStore"]
-__all__ += ["cpu_cached_feature", "gpu_cached_feature"]
 
 
 class FeatureKey(NamedTuple):
@@ -34,21 +30,11 @@ class FeatureKey(NamedTuple):
 class Feature:
     """A row for each node or edge; base class."""
 
-    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
-        """Return some rows, or all."""
+    def read(self, *args: Any, **kwargs: Any) -> Any:
+        """Return some rows, or all; the others are shape of a row, number of rows, new rows."""
         raise NotImplementedError
 
-    def size(self) -> torch.Size:
-        """Shape of a row."""
-        raise NotImplementedError
-
-    def count(self) -> int:
-        """Number of rows."""
-        raise NotImplementedError
-
-    def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
-        """Replace some rows, or all."""
-        raise NotImplementedError
+    size = count = update = read
 
     def metadata(self) -> dict[str, Any]:
         """What is known of the feature."""
@@ -71,7 +57,7 @@ class TorchBasedFeature(Feature):
     ) -> None:
         if not isinstance(torch_feature, torch.Tensor) or torch_feature.dim() < 2:
             what = getattr(torch_feature, "shape", type(torch_feature).__name__)
-            raise InvalidInput(
+            raise BadArgument(
                 f"a feature is a tensor with a row for each node or edge, of two dimensions or "
                 f"more; found {what}"
             )
@@ -93,23 +79,21 @@ class TorchBasedFeature(Feature):
 
     def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
         """Replace some rows, or all."""
+        rows = len(value) if ids is None else len(ids)
+        if value.shape != (rows, *self.size()):
+            raise BadArgument(
+                f"expected {rows} rows of shape {tuple(self.size())}; found {tuple(value.shape)}"
+            )
         if ids is None:
-            if value.shape[1:] != self._tensor.shape[1:]:
-                raise InvalidInput(f"rows have shape {self.size()}; found {value.shape[1:]}")
             self._tensor = value
         else:
-            if value.shape != (len(ids), *self.size()):
-                raise InvalidInput(
-                    f"expected {len(ids)} rows of shape {tuple(self.size())}; found "
-                    f"{tuple(value.shape)}"
-                )
             self._tensor[ids] = value.to(self._tensor.dtype)
 
     def metadata(self) -> dict[str, Any]:
-        """What was given with the tensor."""
+        """What was given with the rows."""
         return self._metadata
 
-    def pin_memory_(self) -> TorchBasedFeature:
+    def pin_memory_(self) -> Any:
         """Move the rows to pinned memory."""
         self._tensor = self._tensor.pin_memory()
         return self
@@ -124,50 +108,41 @@ class TorchBasedFeature(Feature):
         return TorchBasedFeature(moved, self._metadata)
 
     def __repr__(self) -> str:
-        shape, dtype = tuple(self._tensor.shape), self._tensor.dtype
-        return f"TorchBasedFeature(shape={shape}, dtype={dtype}, metadata={self._metadata})"
+        rows = str(self._tensor).replace("\n", "\n" + " " * 12)
+        kind = type(self).__name__
+        return f"{kind}(\n    feature={rows},\n    metadata={self._metadata},\n)"
 
 
-class DiskBasedFeature(Feature):
+class DiskBasedFeature(TorchBasedFeature):
     """Rows of a ``.npy`` file, of which only those that are asked for are read."""
 
     def __init__(
         self, path: str, metadata: Mapping[str, Any] | None = None, num_threads: int | None = None
     ) -> None:
         with reading(path, InvalidInput):
-            self._rows = np.load(path, mmap_mode="r")
-        self._metadata = dict(metadata or {})
+            rows = torch.from_numpy(np.load(path, mmap_mode="c"))
+        super().__init__(_wide(rows), metadata)
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
         """Return some rows, or all."""
         if ids is None:
-            return torch.from_numpy(np.array(self._rows))
-        check_ids(ids, len(self._rows), "row")
-        order = torch.argsort(ids)  # the file is read from front to back
-        found = torch.from_numpy(self._rows[ids.cpu()[order.cpu()].numpy()])
-        return torch.empty_like(found).index_copy(0, order.cpu(), found).to(ids.device)
-
-    def size(self) -> torch.Size:
-        """Shape of a row."""
-        return torch.Size(self._rows.shape[1:])
-
-    def count(self) -> int:
-        """Number of rows."""
-        return len(self._rows)
+            return self._tensor.clone()
+        check_ids(ids, self.count(), "row")
+        return super().read(ids)
 
     def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
         """Raise: the file is not written."""
         raise NotImplementedError("a DiskBasedFeature is not written: read_into_memory() first")
 
-    def metadata(self) -> dict[str, Any]:
-        """What was given with the path."""
-        return self._metadata
-
     def read_into_memory(self) -> TorchBasedFeature:
         """Return the feature in memory."""
         return TorchBasedFeature(self.read(), self._metadata)
 
-    def to(self, _: Any) -> DiskBasedFeature:
+    def pin_memory_(self) -> DiskBasedFeature:
+        """Return the feature itself, whose rows are on the disk."""
+        return self
+
+    def to(self, device: Any) -> DiskBasedFeature:  # type: ignore[override]
         """Return the feature itself; rows that are read are moved."""
         return self
 
@@ -182,7 +157,8 @@ class CachedFeature(Feature):
     """
 
     def __init__(self, fallback_feature: Feature, num_rows: int, device: Any = "cpu") -> None:
-        self._fallback = fallback_feature
+        other = self._fallback = fallback_feature
+        self.size, self.count, self.metadata = other.size, other.count, other.metadata  # type: ignore[method-assign]
         self._device = torch.device(device)
         self._rows = torch.empty(0)
         self._num_rows = max(0, min(num_rows, fallback_feature.count()))
@@ -227,22 +203,10 @@ class CachedFeature(Feature):
             self._rows[slots] = rows
             self._next = int(slots[-1]) + 1
 
-    def size(self) -> torch.Size:
-        """Shape of a row."""
-        return self._fallback.size()
-
-    def count(self) -> int:
-        """Number of rows."""
-        return self._fallback.count()
-
     def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
         """Replace some rows, or all."""
         self._fallback.update(value, ids)
         self._forget()
-
-    def metadata(self) -> dict[str, Any]:
-        """What is known of the other feature."""
-        return self._fallback.metadata()
 
     @property
     def cache_size_in_bytes(self) -> int:
@@ -261,37 +225,54 @@ def cpu_cached_feature(
     policy: str | None = None,
     pin_memory: bool = False,
 ) -> Any:
-    """Keep rows that are read in memory; takes a feature or a dict of features.
+    """Keep rows that are read in memory; the row that was read longest ago leaves first.
 
-    Parameters
-    ----------
-    fallback_features : Feature, or dict of them
-        Features of a dict share the bytes in proportion to the bytes that they have.
-    max_cache_size_in_bytes : int
-    policy, pin_memory
-        Accepted for DGL's signature; the row that was read longest ago leaves first.
+    Takes a feature, or a dict of features, which share the bytes in proportion to their own.
+    ``policy`` and ``pin_memory`` have no effect.
     """
-    return _cached(fallback_features, max_cache_size_in_bytes, "cpu")
+    return wrap_with_cached_feature(CachedFeature, fallback_features, max_cache_size_in_bytes)
 
 
 def gpu_cached_feature(fallback_features: Any, max_cache_size_in_bytes: int) -> Any:
     """As :func:`cpu_cached_feature`, with rows kept on the GPU."""
     device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return _cached(fallback_features, max_cache_size_in_bytes, device or "cpu")
+    return wrap_with_cached_feature(
+        CachedFeature, fallback_features, max_cache_size_in_bytes, device or "cpu"
+    )
 
 
-def _cached(features: Any, most: int, device: Any) -> Any:
-    if isinstance(features, Feature):
-        return CachedFeature(features, most // max(_row_bytes(features), 1), device)
-    sizes = {key: _row_bytes(each) * each.count() for key, each in features.items()}
+def wrap_with_cached_feature(
+    cached_feature_type: Any, fallback_features: Any, max_cache_size_in_bytes: int, *args: Any
+) -> Any:
+    """Make ``cached_feature_type(feature, rows, *args)`` of a feature or each of a dict."""
+    most, features = max_cache_size_in_bytes, fallback_features
+    if not isinstance(features, Mapping):
+        row = features.read(torch.tensor([0])) if features.count() else torch.empty(0)
+        return cached_feature_type(features, bytes_to_number_of_items(most, row), *args)
+    sizes = {
+        key: each.read(torch.tensor([0])).nbytes * each.count() if each.count() else 0
+        for key, each in features.items()
+    }
     total = max(sum(sizes.values()), 1)
     return {
-        key: _cached(each, most * sizes[key] // total, device) for key, each in features.items()
+        key: wrap_with_cached_feature(cached_feature_type, each, most * sizes[key] // total, *args)
+        for key, each in features.items()
     }
 
 
-def _row_bytes(feature: Feature) -> int:
-    return feature.read(torch.tensor([0])).nbytes if feature.count() else 0
+def bytes_to_number_of_items(cache_capacity_in_bytes: int, single_item: torch.Tensor) -> int:
+    """Return how many items of the size of one, but at least one, there is room for."""
+    return max(1, cache_capacity_in_bytes // max(single_item.nbytes, 1))
+
+
+def _of_feature(name: str) -> Any:
+    def call(
+        self: Any, domain: str, type_name: str | None, feature_name: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        return getattr(self[domain, type_name, feature_name], name)(*args, **kwargs)
+
+    call.__doc__ = f"Call ``{name}`` of a feature."
+    return call
 
 
 class FeatureStore:
@@ -300,29 +281,8 @@ class FeatureStore:
     def __getitem__(self, feature_key: Any) -> Feature:
         raise NotImplementedError
 
-    def read(
-        self, domain: str, type_name: str | None, feature_name: str, ids: Any = None
-    ) -> torch.Tensor:
-        """Return some rows of a feature, or all."""
-        return self[domain, type_name, feature_name].read(ids)
-
-    def size(self, domain: str, type_name: str | None, feature_name: str) -> torch.Size:
-        """Shape of a row."""
-        return self[domain, type_name, feature_name].size()
-
-    def count(self, domain: str, type_name: str | None, feature_name: str) -> int:
-        """Number of rows."""
-        return self[domain, type_name, feature_name].count()
-
-    def metadata(self, domain: str, type_name: str | None, feature_name: str) -> dict[str, Any]:
-        """What is known of a feature."""
-        return self[domain, type_name, feature_name].metadata()
-
-    def update(
-        self, domain: str, type_name: str | None, feature_name: str, value: Any, ids: Any = None
-    ) -> None:
-        """Replace some rows of a feature, or all."""
-        self[domain, type_name, feature_name].update(value, ids)
+    read, size, count = _of_feature("read"), _of_feature("size"), _of_feature("count")
+    metadata, update = _of_feature("metadata"), _of_feature("update")
 
 
 class BasicFeatureStore(FeatureStore):
@@ -363,40 +323,47 @@ class BasicFeatureStore(FeatureStore):
 
 
 class TorchBasedFeatureStore(BasicFeatureStore):
-    """Features that are files, each described as in ``metadata.yaml``.
-
-    Parameters
-    ----------
-    feat_data : list
-        Each with ``domain``, ``type``, ``name``, ``format`` ("numpy" or "torch"), ``path`` and
-        ``in_memory``.
-    """
+    """Features that are files, each described by an ``OnDiskFeatureData``."""
 
     def __init__(self, feat_data: Any) -> None:
         super().__init__({(d.domain, d.type, d.name): _feature_of(d) for d in feat_data})
 
     def pin_memory_(self) -> TorchBasedFeatureStore:
         """Move all features to pinned memory."""
-        for feature in self._features.values():
-            feature.pin_memory_()  # type: ignore[attr-defined]
-        return self
+        return self._with(lambda feature: feature.pin_memory_())
+
+    def is_pinned(self) -> bool:
+        """Whether all features are in pinned memory."""
+        return all(feature.is_pinned() for feature in self._features.values())  # type: ignore[attr-defined]
 
     def to(self, device: Any) -> TorchBasedFeatureStore:
-        """Return the features on a device."""
-        moved = TorchBasedFeatureStore([])
-        moved._features = {key: each.to(device) for key, each in self._features.items()}  # type: ignore[attr-defined]
-        return moved
+        """Move all features to a device."""
+        return self._with(lambda feature: feature.to(device))
+
+    def _with(self, change: Any) -> TorchBasedFeatureStore:
+        self._features = {key: change(feature) for key, feature in self._features.items()}
+        return self
 
 
 def _feature_of(data: Any) -> Feature:
     extra = getattr(data, "extra_fields", None)
-    if data.format == "torch":
-        with reading(data.path, InvalidInput):
-            return TorchBasedFeature(_wide(torch.load(data.path, weights_only=True)), extra)
-    if not data.in_memory:
+    if data.format == "numpy" and not data.in_memory:
         return DiskBasedFeature(data.path, extra)
-    with reading(data.path, InvalidInput):
-        return TorchBasedFeature(_wide(torch.from_numpy(np.load(Path(data.path)))), extra)
+    return TorchBasedFeature(_wide(torch.from_numpy(read_array(data.path, data.format))), extra)
+
+
+def read_array(path: Any, kind: str) -> np.ndarray:
+    """Read a file of the format "numpy", "torch" or "csv"."""
+    with reading(path, InvalidInput):
+        if kind == "numpy":
+            return np.load(path)  # type: ignore[no-any-return]
+        if kind == "torch":
+            return torch.load(path, weights_only=True).numpy()  # type: ignore[no-any-return]
+        if kind == "csv":
+            import pandas as pd
+
+            return pd.read_csv(path, header=None).to_numpy()  # type: ignore[no-any-return]
+    raise InvalidInput(f"{path} has the format {kind!r}; known are csv, numpy and torch")
 
 
 def _wide(rows: torch.Tensor) -> torch.Tensor:
@@ -405,15 +372,9 @@ def _wide(rows: torch.Tensor) -> torch.Tensor:
 
 @functional_datapipe("fetch_feature")
 class FeatureFetcher(Stage):
-    """Read features of the input nodes and of the sampled edges.
+    """Read features of the input nodes and of the sampled edges, by names, or by type and names.
 
-    Parameters
-    ----------
-    datapipe : IterDataPipe
-    feature_store : FeatureStore
-    node_feature_keys, edge_feature_keys : list of str, or dict of them by type, optional
-    **options
-        Accepted for DGL's signature: ``overlap_fetch``, ``cooperative``.
+    ``overlap_fetch`` and ``cooperative`` have no effect.
     """
 
     def __init__(
@@ -451,6 +412,6 @@ class FeatureFetcher(Stage):
                 (kind, name): read(domain, kind, name, ids[kind])
                 for kind, names in keys.items()
                 for name in names
-                if kind in ids and len(ids[kind])
+                if ids.get(kind) is not None and len(ids[kind])
             }
         return {name: read(domain, None, name, ids) for name in keys}

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
 
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.graphbolt.minibatch import (
     CSCFormatBase,
     SampledSubgraph,
@@ -21,19 +23,16 @@ from gnnlab.compat.graphbolt.minibatch import (
 )
 from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.sampler import NeighborSampler
-from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.block import Block
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EID, NID
+from gnnlab.graph.names import EID, ONE_ETYPE
 from gnnlab.random import generator
 
-__all__ = ["ORIGINAL_EDGE_ID", "FusedCSCSamplingGraph", "SamplingGraph", "from_dglgraph"]
-__all__ += ["fused_csc_sampling_graph", "subgraph_of_block"]
-
 ORIGINAL_EDGE_ID = "_ORIGINAL_EDGE_ID"
-_ONE = ("_N", "_E", "_N")
 _POSITION = "_position"
+_ARRAYS = "csc_indptr", "indices", "node_type_offset", "type_per_edge"
+_ATTRIBUTES = "node_type_to_id", "edge_type_to_id", "node_attributes", "edge_attributes"
 
 
 class SamplingGraph:
@@ -77,29 +76,47 @@ class FusedCSCSamplingGraph(SamplingGraph):
         edge_attributes: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         if len(csc_indptr) < 1 or int(csc_indptr[-1]) != len(indices):
-            raise InvalidInput(
+            raise BadArgument(
                 f"csc_indptr must end at the number of edges, which is {len(indices)}"
             )
-        kinds = node_type_to_id, edge_type_to_id, node_type_offset, type_per_edge
-        if any(each is not None for each in kinds) and any(each is None for each in kinds):
-            raise InvalidInput(
-                "a graph with types has node_type_offset, type_per_edge, node_type_to_id and "
-                "edge_type_to_id"
-            )
-        for what, size, attributes in (
-            ("node", len(csc_indptr) - 1, node_attributes),
-            ("edge", len(indices), edge_attributes),
-        ):
-            for name, values in (attributes or {}).items():
-                if len(values) != size:
-                    raise InvalidInput(
-                        f"{what} attribute {name!r} has {len(values)} rows, not {size}"
-                    )
         self.csc_indptr, self.indices = csc_indptr, indices
         self.node_type_offset, self.type_per_edge = node_type_offset, type_per_edge
         self.node_type_to_id, self.edge_type_to_id = node_type_to_id, edge_type_to_id
         self.node_attributes, self.edge_attributes = node_attributes, edge_attributes
         self._graph: Graph | None = None
+        self._check_types()
+        sizes = len(csc_indptr) - 1, len(indices)
+        for size, attributes in zip(sizes, (node_attributes, edge_attributes), strict=True):
+            for name, values in (attributes or {}).items():
+                if len(values) != size:
+                    raise BadArgument(f"attribute {name!r} has {len(values)} rows, not {size}")
+
+    def _check_types(self) -> None:
+        offset, types = self.node_type_offset, self.type_per_edge
+        nodes, edges = self.node_type_to_id, self.edge_type_to_id
+        if offset is None or types is None or nodes is None or edges is None:
+            if any(each is not None for each in (offset, types, nodes, edges)):
+                raise BadArgument(
+                    "a graph with types has node_type_offset, type_per_edge, node_type_to_id and "
+                    "edge_type_to_id"
+                )
+            return
+        if not all(isinstance(each, str) for each in (*nodes, *edges)):
+            raise BadArgument(f"types have names; found {list(nodes)} and {list(edges)}")
+        for name in edges:
+            for ntype in etype_str_to_tuple(name)[::2]:
+                if ntype not in nodes:
+                    raise BadArgument(
+                        f"{name!r} names the node type {ntype!r}, not in {list(nodes)}"
+                    )
+        for known in nodes, edges:
+            if len(set(known.values())) < len(known):
+                raise BadArgument(f"each type needs an ID of its own; found {dict(known)}")
+        if len(offset) != len(nodes) + 1 or len(types) != len(self.indices):
+            raise BadArgument(
+                f"expected {len(nodes) + 1} offsets and {len(self.indices)} types of edges; found "
+                f"{len(offset)} and {len(types)}"
+            )
 
     @property
     def total_num_nodes(self) -> int:
@@ -114,19 +131,26 @@ class FusedCSCSamplingGraph(SamplingGraph):
     @property
     def num_nodes(self) -> int | dict[str, int]:
         """Number of nodes; by type, if there are types."""
-        if self.node_type_to_id is None:
+        if self.node_type_to_id is None or self.node_type_offset is None:
             return self.total_num_nodes
-        sizes = torch.diff(self.node_type_offset).tolist()  # type: ignore[arg-type]
+        sizes = torch.diff(self.node_type_offset).tolist()
         return {name: sizes[number] for name, number in self.node_type_to_id.items()}
 
     @property
     def num_edges(self) -> int | dict[str, int]:
         """Number of edges; by type, if there are types."""
-        if self.edge_type_to_id is None:
+        if self.edge_type_to_id is None or self.type_per_edge is None:
             return self.total_num_edges
-        assert self.type_per_edge is not None
         sizes = torch.bincount(self.type_per_edge.long(), minlength=len(self.edge_type_to_id))
         return {name: int(sizes[number]) for name, number in self.edge_type_to_id.items()}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name != "_graph":
+            self._graph = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_graph": None}
 
     def node_attribute(self, name: str) -> torch.Tensor:
         """Return an attribute of all nodes."""
@@ -139,12 +163,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
     def add_node_attribute(self, name: str, tensor: torch.Tensor) -> None:
         """Add an attribute of all nodes."""
         self.node_attributes = {**(self.node_attributes or {}), name: tensor}
-        self._graph = None
 
     def add_edge_attribute(self, name: str, tensor: torch.Tensor) -> None:
         """Add an attribute of all edges."""
         self.edge_attributes = {**(self.edge_attributes or {}), name: tensor}
-        self._graph = None
 
     def graph(self) -> Graph:
         """Return the library's graph, with the edges' attributes as features."""
@@ -153,33 +175,32 @@ class FusedCSCSamplingGraph(SamplingGraph):
         return self._graph
 
     def _made(self) -> Graph:
-        columns = CSCFormatBase(self.csc_indptr, self.indices).columns()
-        positions = torch.arange(len(self.indices), device=self.indices.device)
+        indices = self.indices.long()
+        known = self.edge_attributes or {}
         if self.edge_type_to_id is None:
-            sizes = {_ONE[0]: self.total_num_nodes}
-            parts = {_ONE: (self.indices, columns, positions)}
-        else:
-            assert self.type_per_edge is not None and self.node_type_offset is not None
-            sizes = self.num_nodes  # type: ignore[assignment]
-            parts = {}
-            for name, number in self.edge_type_to_id.items():
-                etype = etype_str_to_tuple(name)
-                at = (self.type_per_edge == number).nonzero().flatten()
-                first, last = (self.node_type_offset[self._type(n)] for n in (etype[0], etype[2]))
-                parts[etype] = self.indices[at] - first, columns[at] - last, at
-        made = heterograph({etype: part[:2] for etype, part in parts.items()}, sizes)
-        for etype, (_, _, at) in parts.items():
-            features = made.edges[etype].data
-            features[_POSITION] = at
-            for name, values in (self.edge_attributes or {}).items():
-                features[name] = values[at]
+            edges: Any = "csc", (self.csc_indptr, indices, [])
+            made = heterograph({ONE_ETYPE: edges}, {ONE_ETYPE[0]: self.total_num_nodes})
+            for name, values in known.items():
+                made.edata[name] = values
+            return made
+        self._check_types()
+        columns = CSCFormatBase(self.csc_indptr, indices).columns()
+        parts, positions = {}, {}
+        for name, number in self.edge_type_to_id.items():
+            etype = etype_str_to_tuple(name)
+            is_own = torch.as_tensor(self.type_per_edge == number)
+            at = positions[etype] = is_own.nonzero().flatten()
+            first, last = (
+                self.node_type_offset[self.node_type_to_id[ntype]]  # type: ignore[index]
+                for ntype in (etype[0], etype[2])
+            )
+            parts[etype] = indices[at] - first, columns[at] - last
+        made = heterograph(parts, self.num_nodes)  # type: ignore[arg-type]
+        for etype, at in positions.items():
+            made.edges[etype].data[_POSITION] = at
+            for name, values in known.items():
+                made.edges[etype].data[name] = values[at]
         return made
-
-    def _type(self, ntype: str) -> int:
-        known = self.node_type_to_id or {}
-        if ntype not in known:
-            raise NotFound(f"there is no node type {ntype!r}; there are {', '.join(known)}")
-        return known[ntype]
 
     def in_subgraph(self, nodes: Any) -> SampledSubgraph:
         """Return all in-edges of some nodes; rows are IDs in the graph."""
@@ -196,17 +217,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
     ) -> SampledSubgraph:
         """Sample in-edges of nodes; rows are IDs in the graph.
 
-        Parameters
-        ----------
-        seeds : torch.Tensor, or dict by node type
-        fanouts : torch.Tensor
-            One number for all edge types, or one for each, in the order of their IDs; −1 takes all.
-        replace : bool
-        probs_name : str, optional
-            Edge attribute with weights.
+        A fanout has one number for all edge types, or one for each in the order of their IDs; −1
+        takes all. ``probs_name`` is an edge attribute with weights.
         """
-        sampler = NeighborSampler([self.fanout(fanouts)], prob=probs_name, replace=replace)
-        return self._with_rows_of_graph(sampler, seeds)
+        return self._sampled(NeighborSampler, seeds, fanouts, replace, probs_name)
 
     def sample_layer_neighbors(
         self,
@@ -218,38 +232,65 @@ class FusedCSCSamplingGraph(SamplingGraph):
         **options: Any,
     ) -> SampledSubgraph:
         """As :meth:`sample_neighbors`, with fewer distinct rows: LABOR."""
-        _check_labor(replace)
-        return self._with_rows_of_graph(
-            LaborSampler([self.fanout(fanouts)], prob=probs_name), seeds
-        )
+        return self._sampled(LaborSampler, seeds, fanouts, replace, probs_name)
 
-    def _with_rows_of_graph(self, sampler: NeighborSampler, seeds: Any) -> SampledSubgraph:
-        block = sampler.sample_blocks(self.graph(), seeds)[2][0]
-        layer = subgraph_of_block(self, block)
-        rows = layer.original_row_node_ids
-        if isinstance(layer.sampled_csc, dict):
-            for etype, csc in layer.sampled_csc.items():
-                csc.indices = rows[etype_str_to_tuple(etype)[0]][csc.indices.long()]
+    def _sampled(
+        self, kind: Any, seeds: Any, fanouts: Any, replace: bool, prob: str | None
+    ) -> SampledSubgraph:
+        if not isinstance(seeds, dict):
+            if seeds.dim() != 1 or len(torch.unique(seeds)) < len(seeds):
+                raise BadArgument(f"seeds are distinct nodes, shape (N,); found {seeds}")
+            if self.node_type_offset is not None:  # numbers among the nodes of all types
+                seeds = self._by_type(seeds)
+        if prob is not None:
+            self.edge_attribute(prob)
+        sampler = self.sampler(kind, [fanouts], prob, replace)
+        layer = subgraph_of_block(self, sampler.sample_blocks(self.graph(), seeds)[2][0])
+        csc, rows = layer.sampled_csc, layer.original_row_node_ids
+        if not isinstance(csc, dict):
+            csc.indices = rows[csc.indices.long()].to(self.indices.dtype)
         else:
-            layer.sampled_csc.indices = rows[layer.sampled_csc.indices.long()]
+            for etype, each in csc.items():
+                known = rows[etype_str_to_tuple(etype)[0]]
+                each.indices = known[each.indices.long()].to(self.indices.dtype)
         layer.original_row_node_ids = None
         return layer
 
-    def fanout(self, fanouts: Any) -> Any:
+    def _by_type(self, nodes: torch.Tensor) -> dict[str, torch.Tensor]:
+        starts = self.node_type_offset.tolist()  # type: ignore[union-attr]
+        found = {}
+        for ntype, number in (self.node_type_to_id or {}).items():
+            first, end = starts[number : number + 2]
+            own = nodes[(nodes >= first) & (nodes < end)] - first
+            if len(own):
+                found[ntype] = own
+        return found
+
+    def sampler(self, kind: Any, fanouts: Any, prob: str | None, replace: bool, **more: Any) -> Any:
+        """Return a sampler of the library."""
+        layers = [self._fanout(fanout) for fanout in fanouts]
+        if kind is not LaborSampler:
+            return kind(layers, prob=prob, replace=replace)
+        if replace:
+            raise BadArgument("layer neighbors are drawn without replacement: replace=False")
+        return kind(layers, prob=prob, **more)
+
+    def _fanout(self, fanouts: Any) -> Any:
         """Return a fanout as the library's samplers take it: a number, or a dict by edge type."""
-        try:
-            numbers = torch.as_tensor(fanouts).flatten().tolist()
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InvalidInput(f"a fanout is a number or a tensor; found {fanouts!r}") from error
-        if len(numbers) == 1:
-            return int(numbers[0])
         known = self.edge_type_to_id or {}
-        if len(numbers) != len(known):
-            raise InvalidInput(
-                f"a fanout is one number, or one for each of {len(known)} edge types; found "
-                f"{numbers}"
+        try:
+            given = torch.as_tensor(fanouts)
+            numbers = [int(number) for number in given.flatten().tolist()]
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise BadArgument(f"a fanout is a number or a tensor; found {fanouts!r}") from error
+        if given.dim() > 1 or len(numbers) not in {1, len(known)} or min(numbers) < -1:
+            raise BadArgument(
+                f"a fanout is one number, at least -1, or one for each of {len(known)} edge types; "
+                f"found {fanouts!r}"
             )
-        return {etype_str_to_tuple(name): int(numbers[number]) for name, number in known.items()}
+        if len(numbers) == 1:
+            return numbers[0]
+        return {etype_str_to_tuple(name): numbers[number] for name, number in known.items()}
 
     def sample_negative_edges_uniform(
         self, edge_type: str | None, node_pairs: torch.Tensor, negative_ratio: int
@@ -272,8 +313,7 @@ class FusedCSCSamplingGraph(SamplingGraph):
 
     def pin_memory_(self) -> FusedCSCSamplingGraph:
         """Move the arrays to pinned memory."""
-        pinned = self._changed(lambda x: x.pin_memory())
-        vars(self).update(vars(pinned))
+        vars(self).update(vars(self._changed(lambda x: x.pin_memory())))
         return self
 
     def _changed(self, change: Any) -> FusedCSCSamplingGraph:
@@ -283,18 +323,17 @@ class FusedCSCSamplingGraph(SamplingGraph):
             return {name: of(each) for name, each in value.items()} if value else value
 
         twin = copy.copy(self)
-        arrays = "csc_indptr", "indices", "node_type_offset", "type_per_edge"
-        for name in (*arrays, "node_attributes", "edge_attributes"):
+        for name in (*_ARRAYS, *_ATTRIBUTES[2:]):
             setattr(twin, name, of(getattr(self, name)))
-        twin._graph = None
         return twin
 
     def __repr__(self) -> str:
-        return (
-            f"FusedCSCSamplingGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges},\n"
-            f"{' ' * 22}node_attributes={sorted(self.node_attributes or ())}, "
-            f"edge_attributes={sorted(self.edge_attributes or ())})"
-        )
+        total = f"{self.total_num_nodes}, num_edges={self.num_edges}"
+        shown = {name: getattr(self, name) for name in (*_ARRAYS, *_ATTRIBUTES)}
+        lines = [f"{name}={value}" for name, value in shown.items() if value is not None]
+        lines.insert(2, f"total_num_nodes={total}")
+        pad = "\n" + " " * 22
+        return f"FusedCSCSamplingGraph({(',' + chr(10)).join(lines)},)".replace("\n", pad)
 
 
 fused_csc_sampling_graph = FusedCSCSamplingGraph  # in DGL a function
@@ -303,18 +342,18 @@ fused_csc_sampling_graph = FusedCSCSamplingGraph  # in DGL a function
 def from_dglgraph(
     g: Graph, is_homogeneous: bool = False, include_original_edge_id: bool = False
 ) -> FusedCSCSamplingGraph:
-    """Make a sampling graph of a graph of DGL; features stay where they are.
+    """Make a sampling graph of a graph of DGL.
 
     Parameters
     ----------
     g : Graph
     is_homogeneous : bool
-        Leave out the types, of which there is one.
+        Leave out the types. Features of a graph that has none become attributes.
     include_original_edge_id : bool
         Keep the edge IDs of ``g``, as the edge attribute ``ORIGINAL_EDGE_ID``.
     """
-    sizes = [g.num_nodes(ntype) for ntype in g.ntypes]
-    starts = dict(zip(g.ntypes, torch.tensor([0, *sizes]).cumsum(0).tolist(), strict=False))
+    sizes = torch.tensor([0, *(g.num_nodes(ntype) for ntype in g.ntypes)]).cumsum(0)
+    starts = dict(zip(g.ntypes, sizes.tolist(), strict=False))
     parts = []
     for number, etype in enumerate(g.canonical_etypes):
         src, dst = (x.long() for x in g.edges(etype=etype))
@@ -322,50 +361,46 @@ def from_dglgraph(
         parts.append((src + starts[etype[0]], dst + starts[etype[2]], kind, torch.arange(len(src))))
     src, dst, kind, own = (torch.cat(columns) for columns in zip(*parts, strict=True))
     order = torch.argsort(dst, stable=True)
-    degrees = torch.bincount(dst, minlength=sum(sizes))
+    degrees = torch.bincount(dst, minlength=int(sizes[-1]))
     indptr = torch.nn.functional.pad(torch.cumsum(degrees, 0), (1, 0))
-    attributes = {ORIGINAL_EDGE_ID: own[order]} if include_original_edge_id else None
+    arrays = indptr.to(g.idtype), src[order].to(g.idtype)
+    nodes, edges = {}, {}
+    if g.is_homogeneous:
+        nodes = dict(g.ndata)
+        edges = {name: values[order] for name, values in g.edata.items()}
+    if include_original_edge_id:
+        edges[ORIGINAL_EDGE_ID] = own[order].to(g.idtype)
+    attributes = {"node_attributes": nodes, "edge_attributes": edges}
     if is_homogeneous:
-        if not g.is_homogeneous:
-            raise InvalidInput(f"the graph has types {g.canonical_etypes}: is_homogeneous=False")
-        return fused_csc_sampling_graph(indptr, src[order], edge_attributes=attributes)
+        return fused_csc_sampling_graph(*arrays, **attributes)  # type: ignore[arg-type]
     return fused_csc_sampling_graph(
-        indptr,
-        src[order],
-        torch.tensor([0, *sizes]).cumsum(0),
+        *arrays,
+        sizes,
         kind[order],
         {ntype: i for i, ntype in enumerate(g.ntypes)},
         {etype_tuple_to_str(etype): i for i, etype in enumerate(g.canonical_etypes)},
-        edge_attributes=attributes,
+        **attributes,  # type: ignore[arg-type]
     )
 
 
 def subgraph_of_block(graph: FusedCSCSamplingGraph, block: Block) -> SampledSubgraph:
     """Return a sampled block of :meth:`FusedCSCSamplingGraph.graph` as GraphBolt has it."""
     known = graph.graph()
-    csc, eids = {}, {}
-    for etype in block.canonical_etypes:
-        adjacency = block.relation(etype).csc()
-        name = etype_tuple_to_str(etype)
-        csc[name] = CSCFormatBase(adjacency.indptr, adjacency.indices)
-        ids = block.edges[etype].data[EID][adjacency.eids.long()].long()
-        features = known.edges[etype].data
-        kept = ORIGINAL_EDGE_ID if ORIGINAL_EDGE_ID in features else _POSITION
-        eids[name] = features[kept][ids]
-    rows = {ntype: block.srcnodes[ntype].data[NID] for ntype in block.srctypes}
-    columns = {ntype: block.dstnodes[ntype].data[NID] for ntype in block.dsttypes}
-    if graph.edge_type_to_id is None:
-        one = etype_tuple_to_str(_ONE)
-        return SampledSubgraph(csc[one], columns[_ONE[2]], rows[_ONE[0]], eids[one])
-    return SampledSubgraph(csc, columns, rows, eids)
+    for etype, frame in block.edge_frames.items():
+        for name in ORIGINAL_EDGE_ID, _POSITION:
+            if name in known.edge_frames[etype]:
+                column = known.edge_frames[etype][name]
+                frame.defer(EID, partial(_rows, column, frame[EID]))
+                break
+    is_typed = graph.edge_type_to_id is not None
+    return SampledSubgraph.of_block(block, is_typed, graph.indices.dtype)
 
 
-def _check_labor(replace: bool) -> None:
-    if replace:
-        raise InvalidInput("layer neighbors are drawn without replacement: replace=False")
+def _rows(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    return values[ids.long()]
 
 
 def _attribute(known: Mapping[str, torch.Tensor] | None, name: str, what: str) -> torch.Tensor:
     if name not in (known or {}):
-        raise NotFound(f"there is no {what} attribute {name!r}; there are {sorted(known or ())}")
+        raise BadArgument(f"there is no {what} attribute {name!r}; there are {sorted(known or ())}")
     return known[name]  # type: ignore[index]

@@ -1,9 +1,4 @@
-"""Items of a task: seeds, and what is known of each, such as a label.
-
-References
-----------
-DGL user guide (2.x), chapter 6, "Stochastic Training on Large Graphs".
-"""
+"""Items of a task: seeds, and what is known of each, such as a label."""
 
 from __future__ import annotations
 
@@ -12,9 +7,8 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
-
-__all__ = ["HeteroItemSet", "ItemSet"]
+from gnnlab.compat.base import BadArgument, BadType
+from gnnlab.errors import OutOfRange
 
 
 class ItemSet:
@@ -36,22 +30,22 @@ class ItemSet:
     """
 
     def __init__(self, items: Any, names: str | Sequence[str] | None = None) -> None:
-        if isinstance(items, torch.Tensor) and items.dim() == 0:
-            items = int(items)
-        columns = items if isinstance(items, tuple) else (items,)
-        self._is_tuple = isinstance(items, tuple)
-        self._columns = [range(c) if isinstance(c, int) else c for c in columns]
+        is_number = isinstance(items, int) or (isinstance(items, torch.Tensor) and not items.dim())
+        self._shown = items if is_number else items if isinstance(items, tuple) else (items,)
+        self._columns = [torch.arange(items)] if is_number else list(self._shown)
+        if isinstance(items, torch.Tensor) and is_number:
+            self._columns = [self._columns[0].to(items.dtype)]
         for column in self._columns:
             if not hasattr(column, "__len__") or not hasattr(column, "__getitem__"):
-                raise TypeError(
+                raise BadType(
                     f"items are a number, a tensor, or a sequence; found {type(column).__name__}"
                 )
         sizes = {len(column) for column in self._columns}
         if len(sizes) > 1:
-            raise InvalidInput(f"each name has one value per item; found {sorted(sizes)} values")
+            raise BadArgument(f"each name has one value per item; found {sorted(sizes)} values")
         self.names = (names,) if isinstance(names, str) else None if names is None else tuple(names)
         if self.names is not None and len(self.names) != len(self._columns):
-            raise InvalidInput(f"found {len(self._columns)} values per item, names {self.names}")
+            raise BadArgument(f"found {len(self._columns)} values per item, names {self.names}")
 
     @property
     def num_items(self) -> int:
@@ -63,14 +57,13 @@ class ItemSet:
 
     def __getitem__(self, index: Any) -> Any:
         found = [_take(column, index) for column in self._columns]
-        return tuple(found) if self._is_tuple else found[0]
+        return tuple(found) if len(found) > 1 else found[0]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        items = tuple(self._columns) if self._is_tuple else self._columns[0]
-        return f"ItemSet(\n    items={items},\n    names={self.names},\n)"
+        return f"ItemSet(\n    items={self._shown},\n    names={self.names},\n)"
 
 
 class HeteroItemSet:
@@ -93,7 +86,7 @@ class HeteroItemSet:
         self._itemsets = dict(itemsets)
         names = {itemset.names for itemset in self._itemsets.values()}
         if len(names) != 1:
-            raise InvalidInput(f"all types have items of the same names; found {names or 'none'}")
+            raise BadArgument(f"all types have items of the same names; found {names or 'none'}")
         self.names = names.pop()
         self._starts = [0]
         for itemset in self._itemsets.values():
@@ -103,43 +96,37 @@ class HeteroItemSet:
         return self._starts[-1]
 
     def __getitem__(self, index: Any) -> dict[str, Any]:
-        if isinstance(index, int):
-            index = _position(index, len(self))
-            for (name, itemset), start in zip(self._itemsets.items(), self._starts, strict=False):
-                if index < start + len(itemset):
-                    return {name: itemset[index - start]}
-        if isinstance(index, slice):
-            index = torch.arange(*index.indices(len(self)))
-        index = torch.as_tensor(index)
+        at = _take(torch.arange(len(self)), index)
+        is_one = isinstance(index, int)
         found = {}
         for (name, itemset), start in zip(self._itemsets.items(), self._starts, strict=False):
-            here = index[(index >= start) & (index < start + len(itemset))]
-            if len(here):
-                found[name] = itemset[here - start]
+            here = at[(at >= start) & (at < start + len(itemset))] - start
+            if here.numel():
+                found[name] = itemset[int(here)] if is_one else itemset[here]
         return found
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"HeteroItemSet(\n    itemsets={self._itemsets},\n    names={self.names},\n)"
+        items = repr(self._itemsets).replace("\n", "\n" + " " * 13)
+        return f"{type(self).__name__}(\n    itemsets={items},\n    names={self.names},\n)"
+
+
+class ItemSetDict(HeteroItemSet):
+    """An older name of :class:`HeteroItemSet`."""
 
 
 def _take(column: Any, index: Any) -> Any:
     """Return one value, or those at a slice or at a sequence of positions."""
     if isinstance(index, int):
-        value = column[_position(index, len(column))]
-        return torch.tensor(value) if isinstance(column, range) else value
-    if isinstance(column, range):
-        if isinstance(index, slice):
-            return torch.arange(*index.indices(len(column)))
-        return torch.as_tensor(index)
-    if isinstance(index, slice) or isinstance(column, torch.Tensor):
+        if not -len(column) <= index < len(column):
+            raise OutOfRange(f"item {index} does not exist: there are {len(column)}")
         return column[index]
+    if isinstance(index, slice):
+        return column[index]
+    if not isinstance(index, Sequence | torch.Tensor) or isinstance(index, str):
+        raise BadType(f"items are found by a number, a slice or several numbers; found {index!r}")
+    if isinstance(column, torch.Tensor):
+        return column[torch.as_tensor(index, dtype=torch.int64)]
     return [column[int(i)] for i in index]
-
-
-def _position(index: int, size: int) -> int:
-    if not -size <= index < size:
-        raise OutOfRange(f"item {index} does not exist: there are {size}")
-    return index % size

@@ -1,35 +1,47 @@
-"""A mini-batch on its way through a pipeline, and the sampled layers in it."""
+"""Mini-batches of GraphBolt: seeds, sampled layers, features.
+
+Layers that the library has sampled keep its blocks, and ``minibatch.blocks`` returns these. The
+arrays of such a layer are made when they are first read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
 
-from gnnlab.compat.functions import create_block
-from gnnlab.errors import InvalidInput
+from gnnlab.compat.base import BadArgument, BadType
 from gnnlab.graph.block import Block
-from gnnlab.graph.names import EID, NID
-
-__all__ = ["CSCFormatBase", "MiniBatch", "SampledSubgraph", "SampledSubgraphImpl"]
-__all__ += ["add_reverse_edges", "etype_str_to_tuple", "etype_tuple_to_str", "unique_and_compact"]
-__all__ += ["compact_csc_format", "unique_and_compact_csc_formats"]
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.names import EID, NID, ONE_ETYPE
+from gnnlab.graph.relation import Relation, checked_adjacency
 
 
 def etype_tuple_to_str(c_etype: tuple[str, str, str]) -> str:
     """Return ``"user:likes:item"`` for ``("user", "likes", "item")``."""
     if not isinstance(c_etype, tuple) or len(c_etype) != 3:
-        raise InvalidInput(f"an edge type is a triple of names; found {c_etype!r}")
+        raise BadArgument(f"an edge type is a triple of names; found {c_etype!r}")
     return ":".join(c_etype)
 
 
-def etype_str_to_tuple(c_etype: str) -> tuple[str, str, str]:
+def etype_str_to_tuple(c_etype: Any) -> tuple[str, str, str]:
     """Return ``("user", "likes", "item")`` for ``"user:likes:item"``."""
-    names = tuple(c_etype.split(":"))
+    names = c_etype if isinstance(c_etype, tuple) else tuple(str(c_etype).split(":"))
     if len(names) != 3:
-        raise InvalidInput(f"an edge type is written 'source:relation:target'; found {c_etype!r}")
+        raise BadArgument(f"an edge type is written 'source:relation:target'; found {c_etype!r}")
+    return names
+
+
+def seed_type_str_to_ntypes(seed_type: str, seed_size: int) -> list[str]:
+    """Return the node type of each column of seeds: of an edge type, or ``"user:item:item"``."""
+    names = seed_type.split(":")
+    if seed_size == 2 and len(names) == 3:
+        return [names[0], names[2]]
+    if len(names) != seed_size:
+        raise BadArgument(
+            f"seeds of type {seed_type!r} must have {len(names)} columns; found {seed_size}"
+        )
     return names
 
 
@@ -42,74 +54,67 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def _moved(value: Any, device: Any, non_blocking: bool) -> Any:
+def moved(value: Any, device: Any, non_blocking: bool = False) -> Any:
+    """Move tensors, and what has them, to a device."""
+
     def move(each: Any) -> Any:
-        if isinstance(each, torch.Tensor):
+        if isinstance(each, torch.Tensor | Batch):
             return each.to(device, non_blocking=non_blocking)
         return each.to(device) if hasattr(each, "to") else each
 
     return mapped(value, move)
 
 
-class _Movable:
-    """What has tensors in its fields, in dicts, lists and tuples of them."""
+class Batch:
+    """What has tensors in its :attr:`FIELDS`, or in dicts and lists there."""
+
+    FIELDS: tuple[str, ...] = ()
+    SHOWN: tuple[str, ...] = ()
+    _NAME, _INDENT, _END = "", 0, 0
 
     def to(self, device: Any, non_blocking: bool = False) -> Any:
-        """Return a copy whose tensors are on a device."""
-        names = [each.name for each in fields(self)]  # type: ignore[arg-type]
-        moved = {name: _moved(getattr(self, name), device, non_blocking) for name in names}
-        return replace(self, **moved)  # type: ignore[type-var]
+        """Move the tensors to a device, and return this object."""
+        for name in self.FIELDS:
+            setattr(self, name, moved(getattr(self, name), device, non_blocking))
+        return self
 
     def pin_memory(self) -> Any:
-        """Return a copy whose tensors are in pinned memory."""
-        names = [each.name for each in fields(self)]  # type: ignore[arg-type]
-        pinned = {name: mapped(getattr(self, name), _pinned) for name in names}
-        return replace(self, **pinned)  # type: ignore[type-var]
+        """Move the tensors to pinned memory, and return this object."""
 
-    def is_pinned(self) -> bool:
-        """Whether all tensors are in pinned memory."""
-        found: list[bool] = []
+        def pin(each: Any) -> Any:
+            return each.pin_memory() if isinstance(each, torch.Tensor | Batch) else each
 
-        def look(each: Any) -> None:
-            if isinstance(each, torch.Tensor | _Movable):
-                found.append(each.is_pinned())
+        for name in self.FIELDS:
+            setattr(self, name, mapped(getattr(self, name), pin))
+        return self
 
-        for each in fields(self):  # type: ignore[arg-type]
-            mapped(getattr(self, each.name), look)
-        return bool(found) and all(found)
-
-
-def _pinned(each: Any) -> Any:
-    return each.pin_memory() if isinstance(each, torch.Tensor | _Movable) else each
+    def __repr__(self) -> str:
+        lines = []
+        for name in self.SHOWN or self.FIELDS:
+            pad = "\n" + " " * (self._INDENT + len(name) + 1)
+            lines.append(f"{name}={str(getattr(self, name)).replace(chr(10), pad)},\n")
+        return f"{self._NAME}({(' ' * self._INDENT).join(lines)}{' ' * self._END})"
 
 
-@dataclass
-class CSCFormatBase(_Movable):
-    """In-edges of each column: column v has the rows ``indices[indptr[v]:indptr[v + 1]]``.
+class CSCFormatBase(Batch):
+    """In-edges of each column: column v has the rows ``indices[indptr[v]:indptr[v + 1]]``."""
 
-    Attributes
-    ----------
-    indptr, indices : torch.Tensor
-        Shapes (columns + 1,) and (E,).
-    """
+    FIELDS = "indptr", "indices"
+    _NAME, _INDENT = "CSCFormatBase", 14
 
-    indptr: torch.Tensor
-    indices: torch.Tensor
-
-    def __post_init__(self) -> None:
-        if self.indptr.numel() and int(self.indptr[-1]) != len(self.indices):
-            raise InvalidInput(
-                f"indptr ends at {int(self.indptr[-1])}, but there are {len(self.indices)} indices"
+    def __init__(self, indptr: torch.Tensor, indices: torch.Tensor) -> None:
+        self.indptr, self.indices = indptr, indices
+        if indptr.numel() and int(indptr[-1]) != len(indices):
+            raise BadArgument(
+                f"indptr ends at {int(indptr[-1])}, but there are {len(indices)} indices"
             )
 
     def columns(self) -> torch.Tensor:
         """Column of each edge, shape (E,)."""
-        numbers = torch.arange(len(self.indptr) - 1, device=self.indptr.device)
-        return torch.repeat_interleave(numbers, torch.diff(self.indptr))
+        return expand_indptr(self.indptr, torch.int64)
 
 
-@dataclass
-class SampledSubgraph(_Movable):
+class SampledSubgraph(Batch):
     """The edges of one layer. Each attribute is a dict by type where the graph has types.
 
     Attributes
@@ -120,29 +125,118 @@ class SampledSubgraph(_Movable):
         Their IDs in the graph.
     """
 
-    sampled_csc: Any
-    original_column_node_ids: Any = None
-    original_row_node_ids: Any = None
-    original_edge_ids: Any = None
+    FIELDS = (
+        *("sampled_csc", "original_row_node_ids", "original_edge_ids"),
+        "original_column_node_ids",
+    )
+    _NAME, _INDENT = "SampledSubgraphImpl", 19
 
-    def exclude_edges(self, edges: Any, **options: Any) -> SampledSubgraph:
-        """Return the layer without some edges.
+    def __init__(
+        self,
+        sampled_csc: Any,
+        original_column_node_ids: Any = None,
+        original_row_node_ids: Any = None,
+        original_edge_ids: Any = None,
+    ) -> None:
+        if isinstance(sampled_csc, dict):
+            for etype in sampled_csc:
+                etype_str_to_tuple(etype)
+        self.sampled_csc, self.original_edge_ids = sampled_csc, original_edge_ids
+        self.original_column_node_ids = original_column_node_ids
+        self.original_row_node_ids = original_row_node_ids
 
-        Parameters
-        ----------
-        edges : torch.Tensor, or dict by edge type
-            Shape (K, 2): source and destination of each, by their IDs in the graph.
-        """
-        if not isinstance(self.sampled_csc, dict):
-            found = self._without("", edges)
-            return replace(self, sampled_csc=found[0], original_edge_ids=found[1])
-        csc, ids = dict(self.sampled_csc), dict(self.original_edge_ids or {})
-        for etype, pairs in edges.items():
-            if etype in csc:
-                csc[etype], left = self._without(etype, pairs)
-                if etype in ids:
-                    ids[etype] = left
-        return replace(self, sampled_csc=csc, original_edge_ids=ids or None)
+    @classmethod
+    def of_block(cls, block: Block, is_typed: bool, idtype: torch.dtype) -> SampledSubgraph:
+        """Make the layer of a block, whose rows are then numbered as ``idtype``."""
+        made = cls.__new__(cls)
+        vars(made).update(kept_block=block, made_as=(is_typed, idtype))
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.FIELDS or "made_as" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        is_typed, idtype = vars(self).pop("made_as")
+        block = vars(self)["kept_block"]
+        csc, eids = {}, {}
+        for etype in block.canonical_etypes:
+            adjacency, key = block.relation(etype).csc(), ":".join(etype)
+            csc[key] = CSCFormatBase(adjacency.indptr, adjacency.indices.to(idtype))
+            eids[key] = block.edges[etype].data[EID]
+        rows = {ntype: frame[NID] for ntype, frame in block.src_frames.items()}
+        columns = {ntype: frame[NID] for ntype, frame in block.dst_frames.items()}
+        for field, found in zip(self.FIELDS, (csc, rows, eids, columns), strict=True):
+            vars(self)[field] = found if is_typed else next(iter(found.values()))
+        return vars(self)[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "made_as" in vars(self):
+            getattr(self, self.FIELDS[0])  # makes all fields
+        if name in self.FIELDS and vars(self).get(name) is not value:
+            vars(self).pop("kept_block", None)
+        super().__setattr__(name, value)
+
+    def to(self, device: Any, non_blocking: bool = False) -> SampledSubgraph:
+        """Move the tensors to a device, and return the layer."""
+        block = vars(self).get("kept_block")
+        if block is None or "made_as" not in vars(self):
+            return super().to(device, non_blocking)  # type: ignore[no-any-return]
+        vars(self)["kept_block"] = block.to(device)
+        return self
+
+    def block(self) -> Block:
+        """Return the layer as a block of DGL, with IDs of nodes and edges as features."""
+        if "kept_block" not in vars(self):
+            vars(self)["kept_block"] = self._new_block()
+        return vars(self)["kept_block"]  # type: ignore[no-any-return]
+
+    def _new_block(self) -> Block:
+        is_typed = isinstance(self.sampled_csc, dict)
+
+        def by_type(value: Any, one: Any) -> dict[Any, Any]:
+            return (value or {}) if is_typed else {} if value is None else {one: value}
+
+        node = ONE_ETYPE[0]
+        edges = by_type(self.sampled_csc, ":".join(ONE_ETYPE))
+        eids = by_type(self.original_edge_ids, ":".join(ONE_ETYPE))
+        rows, columns = (
+            by_type(ids, node)
+            for ids in (self.original_row_node_ids, self.original_column_node_ids)
+        )
+        relations, frames = {}, {}
+        for key, csc in edges.items():
+            source, _, target = etype = etype_str_to_tuple(key)
+            rows.setdefault(source, csc.indices[:0])
+            columns.setdefault(target, csc.indices[:0])
+            sizes = len(rows[source]), len(columns[target])
+            adjacency = checked_adjacency(sizes[1], sizes[0], csc.indptr.long(), csc.indices)
+            relations[etype] = Relation(*sizes, csc=adjacency)
+            known = {EID: eids[key]} if eids.get(key) is not None else {}
+            frames[etype] = Frame(len(csc.indices), known, csc.indices.device, "edge")
+        num_src, num_dst = (
+            {ntype: len(ids) for ntype, ids in sorted(side.items())} for side in (rows, columns)
+        )
+        src, dst = (
+            {n: Frame(len(ids), {NID: ids}, ids.device) for n, ids in side.items()}
+            for side in (rows, columns)
+        )
+        device = next(iter(frames.values())).device
+        return Block(num_src, num_dst, relations, src, dst, frames, device=device)
+
+    def exclude_edges(self, edges: Any, *_: Any, **options: Any) -> SampledSubgraph:
+        """Return the layer without some edges: pairs (K, 2) of IDs in the graph, or by type."""
+        is_typed = isinstance(self.sampled_csc, dict)
+        if is_typed != isinstance(edges, dict):
+            raise BadArgument("edges by type are needed for a layer with types, and only for it")
+        csc, ids = self.sampled_csc, self.original_edge_ids
+        if is_typed:
+            csc, ids = dict(csc), dict(ids or {})
+            for etype, pairs in edges.items():
+                if etype in csc:
+                    csc[etype], ids[etype] = self._without(etype, pairs)
+            ids = {etype: left for etype, left in ids.items() if left is not None} or None
+        else:
+            csc, ids = self._without("", edges)
+        return type(self)(csc, self.original_column_node_ids, self.original_row_node_ids, ids)
 
     def _without(self, etype: str, pairs: torch.Tensor) -> tuple[CSCFormatBase, Any]:
         csc = self.sampled_csc[etype] if etype else self.sampled_csc
@@ -158,18 +252,17 @@ class SampledSubgraph(_Movable):
         return csc, None if ids is None else ids[is_kept]
 
 
-SampledSubgraphImpl = SampledSubgraph
-
-
 def _of_type(ids: Any, ntype: str, local: torch.Tensor) -> torch.Tensor:
-    """Return the IDs in the graph of nodes of a layer."""
+    """Return the IDs in the graph of nodes of a layer, int64."""
     ids = ids.get(ntype) if isinstance(ids, dict) else ids
-    return local if ids is None else ids[local.long()]
+    return local.long() if ids is None else ids[local.long()].long()
 
 
 def add_reverse_edges(edges: Any, reverse_etypes_mapping: Mapping[str, str] | None = None) -> Any:
     """Return edges (K, 2) with each of them also the other way; by type, as the type named."""
     if isinstance(edges, torch.Tensor):
+        if edges.dim() != 2 or edges.shape[1] != 2:
+            raise BadArgument(f"edges have shape (K, 2); found {tuple(edges.shape)}")
         return torch.cat([edges, edges.flip(1)])
     found = dict(edges)
     for etype, back in (reverse_etypes_mapping or {}).items():
@@ -179,17 +272,38 @@ def add_reverse_edges(edges: Any, reverse_etypes_mapping: Mapping[str, str] | No
     return found
 
 
+# ----------------------------------------------------------------------------------- numbering
+def isin(elements: torch.Tensor, test_elements: torch.Tensor) -> torch.Tensor:
+    """Return for each element of a vector whether it is in another vector."""
+    if elements.dim() != 1 or test_elements.dim() != 1:
+        raise BadArgument(f"vectors are needed; found {elements.shape}, {test_elements.shape}")
+    return torch.isin(elements, test_elements)
+
+
+def index_select(tensor: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Return rows of a tensor."""
+    return tensor[index.long()]
+
+
+def expand_indptr(
+    indptr: torch.Tensor,
+    dtype: torch.dtype | None = None,
+    node_ids: torch.Tensor | None = None,
+    output_size: int | None = None,
+) -> torch.Tensor:
+    """Return the group of each edge, or the entry of ``node_ids`` at it."""
+    if node_ids is None and dtype is None:
+        raise BadArgument("dtype, or node_ids, is needed")
+    if node_ids is None:
+        node_ids = torch.arange(len(indptr) - 1, dtype=dtype, device=indptr.device)
+    return torch.repeat_interleave(node_ids, torch.diff(indptr), output_size=output_size)
+
+
 def unique_and_compact(nodes: Any, *_: Any) -> tuple[Any, Any]:
     """Number the nodes of some tensors together, in the order in which they first appear.
 
-    Parameters
-    ----------
-    nodes : list of torch.Tensor, or dict by node type of such lists
-
-    Returns
-    -------
-    tuple
-        The distinct nodes, and the tensors with the new numbers; dicts for a dict.
+    ``nodes`` is a list of tensors, or such lists by node type. Returns the distinct nodes, and the
+    tensors with the new numbers.
 
     Examples
     --------
@@ -207,96 +321,86 @@ def unique_and_compact(nodes: Any, *_: Any) -> tuple[Any, Any]:
     order = torch.argsort(first)
     new = torch.empty_like(order)
     new[order] = torch.arange(len(order), device=order.device)
-    return known[order], list(new[at].split([len(each) for each in nodes]))
+    return known[order], list(new[at].to(known.dtype).split([len(each) for each in nodes]))
 
 
 def unique_and_compact_csc_formats(
     csc_formats: Any, unique_dst_nodes: Any, *_: Any
 ) -> tuple[Any, Any]:
-    """Number the rows of sampled edges; the columns' nodes come first.
+    """Number the rows of sampled edges, which are IDs in the graph, after the columns' nodes.
 
-    Parameters
-    ----------
-    csc_formats : CSCFormatBase, or dict by edge type
-        Rows are IDs in the graph.
-    unique_dst_nodes : torch.Tensor, or dict by node type
-        Nodes of the columns.
-
-    Returns
-    -------
-    tuple
-        The nodes of the rows, and the edges with rows numbered as they stand there.
+    Takes edges and nodes of the columns, or dicts of them by type. Returns the nodes of the rows,
+    and the edges with rows numbered as they stand there.
     """
-    if not isinstance(csc_formats, dict):
-        nodes, (_, rows) = unique_and_compact([unique_dst_nodes, csc_formats.indices])
-        return nodes, CSCFormatBase(csc_formats.indptr, rows)
-    parts = {ntype: [ids] for ntype, ids in unique_dst_nodes.items()}
-    for etype, csc in csc_formats.items():
-        ntype = etype_str_to_tuple(etype)[0]
-        parts.setdefault(ntype, [csc.indices[:0]]).append(csc.indices)
-    nodes, numbers = unique_and_compact(parts)
-    rest = {ntype: iter(each[1:]) for ntype, each in numbers.items()}
-    found = {
-        etype: CSCFormatBase(csc.indptr, next(rest[etype_str_to_tuple(etype)[0]]))
-        for etype, csc in csc_formats.items()
-    }
-    return nodes, found
+    return _numbered(csc_formats, unique_dst_nodes, unique_and_compact)
 
 
 def compact_csc_format(csc_formats: Any, dst_nodes: Any, *_: Any) -> tuple[Any, Any]:
     """As :func:`unique_and_compact_csc_formats`, but each row has a number of its own."""
 
-    def own(nodes: torch.Tensor, parts: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
-        count, numbers = len(nodes), []
-        for part in parts:
-            numbers.append(torch.arange(count, count + len(part), device=part.device))
-            count += len(part)
-        return torch.cat([nodes, *parts]), numbers
+    def one_by_one(parts: Mapping[str, list[torch.Tensor]]) -> tuple[Any, Any]:
+        nodes = {ntype: torch.cat(each) for ntype, each in parts.items()}
+        places = {
+            ntype: torch.arange(len(nodes[ntype]), device=nodes[ntype].device).split(
+                [len(x) for x in each]
+            )
+            for ntype, each in parts.items()
+        }
+        return nodes, places
 
-    if not isinstance(csc_formats, dict):
-        nodes, (rows,) = own(dst_nodes, [csc_formats.indices])
-        return nodes, CSCFormatBase(csc_formats.indptr, rows)
-    found, all_nodes = {}, dict(dst_nodes)
-    for etype, csc in csc_formats.items():
-        ntype = etype_str_to_tuple(etype)[0]
-        before = all_nodes.get(ntype, csc.indices[:0])
-        all_nodes[ntype], (rows,) = own(before, [csc.indices])
-        found[etype] = CSCFormatBase(csc.indptr, rows)
-    return all_nodes, found
+    return _numbered(csc_formats, dst_nodes, one_by_one)
 
 
-@dataclass
-class MiniBatch(_Movable):
-    """What the stages of a pipeline read and fill.
+def _numbered(csc_formats: Any, dst_nodes: Any, number: Callable[[Any], Any]) -> tuple[Any, Any]:
+    is_typed = isinstance(csc_formats, dict)
+    if is_typed != isinstance(dst_nodes, dict):
+        raise BadArgument("nodes by type are needed for edges by type, and only for them")
+    typed = csc_formats if is_typed else {":".join(ONE_ETYPE): csc_formats}
+    known = dst_nodes if is_typed else {ONE_ETYPE[0]: dst_nodes}
+    parts = {ntype: [ids] for ntype, ids in known.items()}
+    for key, csc in typed.items():
+        ntype = etype_str_to_tuple(key)[0]
+        parts.setdefault(ntype, [csc.indices[:0]]).append(csc.indices)
+    nodes, numbers = number(parts)
+    rest = {ntype: iter(each[1:]) for ntype, each in numbers.items()}
+    found = {
+        key: CSCFormatBase(csc.indptr, next(rest[etype_str_to_tuple(key)[0]]))
+        for key, csc in typed.items()
+    }
+    if is_typed:
+        return nodes, found
+    return next(iter(nodes.values())), next(iter(found.values()))
 
-    Attributes
-    ----------
-    seeds : tensor (N,) of nodes or (N, 2) of edges, or dict of them by type
-    labels, indexes : tensor or dict, optional
-        A label for each seed, and which query it belongs to, as negative pairs to a positive one.
-    compacted_seeds : tensor or dict
-        Edges of ``seeds`` as positions of their nodes among the output nodes of the last layer.
-    input_nodes : tensor, or dict by node type
-        Nodes whose features the first layer reads.
-    sampled_subgraphs : list of SampledSubgraph
-        One for each layer, first layer first.
-    node_features : dict
-        By name, or by (node type, name): a row for each input node.
-    edge_features : list of dict
-        For each layer, by name or by (edge type, name): a row for each edge.
-    """
 
-    seeds: Any = None
-    labels: Any = None
-    indexes: Any = None
-    sampled_subgraphs: list[SampledSubgraph] | None = None
-    input_nodes: Any = None
-    node_features: dict[Any, torch.Tensor] | None = None
-    edge_features: list[dict[Any, torch.Tensor]] | None = None
-    compacted_seeds: Any = None
-    _blocks: list[Block] | None = None
+class MiniBatch(Batch):
+    """What the stages of a pipeline read and fill."""
+
+    seeds: Any  # nodes (N,) or edges (N, 2), or a dict of them by type
+    labels: Any  # one for each seed
+    indexes: Any  # which query a seed belongs to, as negative pairs to a positive one
+    compacted_seeds: Any  # edges as positions of their nodes among the nodes of the last layer
+    input_nodes: Any  # whose features the first layer reads; a dict if typed
+    sampled_subgraphs: Any  # a SampledSubgraph for each layer, first layer first
+    node_features: Any  # by name, or by (node type, name): a row for each input node
+    edge_features: Any  # for each layer, by name or (edge type, name): a row for each edge
+    FIELDS = (
+        *("seeds", "sampled_subgraphs", "node_features", "labels", "input_nodes", "indexes"),
+        *("edge_features", "compacted_seeds"),
+    )
+    SHOWN = (*FIELDS, "blocks")
+    _NAME, _INDENT, _END = "MiniBatch", 10, 7
     #: Key of the epoch and number of the batch, which name its stream of random numbers.
-    _task: tuple[int, int] | None = field(default=None, repr=False)
+    task: tuple[int, int] | None = None
+
+    def __init__(self, **values: Any) -> None:
+        if unknown := values.keys() - set(self.FIELDS):
+            raise BadType(f"a MiniBatch has no {sorted(unknown)}; it has {', '.join(self.FIELDS)}")
+        vars(self).update({**dict.fromkeys(self.FIELDS), **values})
+
+    def to(self, device: Any, non_blocking: bool = False) -> MiniBatch:
+        """Move the tensors, also those that a stage has added, and return the mini-batch."""
+        vars(self).update(moved(vars(self), device, non_blocking))
+        return self
 
     def node_ids(self) -> Any:
         """Return the input nodes."""
@@ -308,7 +412,7 @@ class MiniBatch(_Movable):
 
     def edge_ids(self, layer_id: int) -> Any:
         """Return the edge IDs of a layer."""
-        return (self.sampled_subgraphs or [])[layer_id].original_edge_ids
+        return self.sampled_subgraphs[layer_id].original_edge_ids
 
     def set_node_features(self, node_features: dict[Any, torch.Tensor]) -> None:
         """Set :attr:`node_features`."""
@@ -318,65 +422,10 @@ class MiniBatch(_Movable):
         """Set :attr:`edge_features`."""
         self.edge_features = edge_features
 
-    @property
-    def blocks(self) -> list[Block]:
-        """The layers as blocks of DGL, with the IDs of their nodes and edges as features."""
-        if self._blocks is None:
-            self._blocks = self.compute_blocks()
-        return self._blocks
+    def compute_blocks(self) -> list[Block] | None:
+        """Return the layers as blocks of DGL, with IDs of nodes and edges as features."""
+        if not self.sampled_subgraphs:
+            return None
+        return [layer.block() for layer in self.sampled_subgraphs]
 
-    def compute_blocks(self) -> list[Block]:
-        """Make :attr:`blocks`."""
-        return [_block(layer) for layer in self.sampled_subgraphs or ()]
-
-    def to_pyg_data(self) -> Any:
-        """Return the mini-batch as a ``Data`` of PyG, for graphs without types and node tasks."""
-        from torch_geometric.data import Data
-
-        if isinstance(self.sampled_subgraphs[0].sampled_csc, dict):  # type: ignore[index]
-            raise InvalidInput("to_pyg_data is for graphs without types")
-        parts = [
-            torch.stack([layer.sampled_csc.indices, layer.sampled_csc.columns()])
-            for layer in self.sampled_subgraphs or ()
-        ]
-        features = list((self.node_features or {}).values())
-        return Data(
-            x=torch.cat(features, 1) if features else None,
-            edge_index=torch.unique(torch.cat(parts, 1), dim=1),
-            y=self.labels,
-            batch_size=len(self.seeds),
-            n_id=self.node_ids(),
-        )
-
-    def __repr__(self) -> str:
-        lines = []
-        for each in sorted(part.name for part in fields(self)):
-            if not each.startswith("_"):
-                value = repr(getattr(self, each)).replace("\n", "\n" + " " * (len(each) + 11))
-                lines.append(f"{each}={value},")
-        return "MiniBatch(" + ("\n" + " " * 10).join(lines) + f"\n{' ' * 9})"
-
-
-def _block(layer: SampledSubgraph) -> Block:
-    rows, columns = layer.original_row_node_ids, layer.original_column_node_ids
-    ids = layer.original_edge_ids
-    if isinstance(layer.sampled_csc, dict):
-        edges: dict[Any, Any] = {
-            etype_str_to_tuple(etype): ("csc", (csc.indptr, csc.indices, []))
-            for etype, csc in layer.sampled_csc.items()
-        }
-        num_src, num_dst = ({n: len(x) for n, x in side.items()} for side in (rows, columns))
-        block = create_block(edges, num_src, num_dst)
-        for ntype in block.srctypes:
-            block.srcnodes[ntype].data[NID] = rows[ntype]
-        for ntype in block.dsttypes:
-            block.dstnodes[ntype].data[NID] = columns[ntype]
-        for etype, each in (ids or {}).items():
-            block.edges[etype_str_to_tuple(etype)].data[EID] = each
-        return block
-    csc = layer.sampled_csc
-    block = create_block(("csc", (csc.indptr, csc.indices, [])), len(rows), len(columns))
-    block.srcdata[NID], block.dstdata[NID] = rows, columns
-    if ids is not None:
-        block.edata[EID] = ids
-    return block
+    blocks = property(compute_blocks)

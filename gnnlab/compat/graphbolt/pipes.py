@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -16,19 +18,20 @@ from typing import Any
 import torch
 from torch.utils.data import IterDataPipe, functional_datapipe
 
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.graphbolt.itemset import HeteroItemSet, ItemSet
-from gnnlab.compat.graphbolt.minibatch import MiniBatch
+from gnnlab.compat.graphbolt.minibatch import MiniBatch, moved
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.multiprocessing import check_sockets, explained, raise_file_limit
 from gnnlab.random import fold, next_key
 
-__all__ = ["CopyTo", "DataLoader", "DistributedItemSampler", "ItemSampler", "MiniBatchTransformer"]
-__all__ += ["Stage", "minibatcher_default"]
-
 
 class Stage(IterDataPipe[Any]):
     """A stage that changes each mini-batch of the stage before it."""
+
+    #: Whether it may run in another thread: what it returns depends on the mini-batch alone.
+    is_pure = False
 
     def __init__(self, datapipe: Any) -> None:
         self.datapipe = datapipe
@@ -80,15 +83,6 @@ class ItemSampler(IterDataPipe[Any]):
     seed : int, optional
         Seed of shuffling and of what later stages draw. By default each iteration takes the next
         key after ``dgl.seed``.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb
-    >>> for minibatch in gb.ItemSampler(gb.ItemSet(5, names="seeds"), batch_size=2):
-    ...     print(minibatch.seeds)
-    tensor([0, 1])
-    tensor([2, 3])
-    tensor([4])
     """
 
     _ranks = (0, 1)
@@ -136,7 +130,7 @@ class ItemSampler(IterDataPipe[Any]):
             at = order[number * self.batch_size : (number + 1) * self.batch_size]
             made = self.minibatcher(self.item_set[at], self.item_set.names)
             if isinstance(made, MiniBatch):
-                made._task = key, number
+                made.task = key, number
             yield made
 
 
@@ -151,13 +145,11 @@ class DistributedItemSampler(ItemSampler):
         self,
         item_set: Any,
         batch_size: int,
-        minibatcher: Callable[[Any, Any], Any] = minibatcher_default,
-        drop_last: bool = False,
-        shuffle: bool = False,
+        *args: Any,
         drop_uneven_inputs: bool = False,
-        seed: int | None = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(item_set, batch_size, minibatcher, drop_last, shuffle, seed)
+        super().__init__(item_set, batch_size, *args, **kwargs)
         group = torch.distributed
         if not (group.is_available() and group.is_initialized()):
             raise InvalidInput(
@@ -165,7 +157,7 @@ class DistributedItemSampler(ItemSampler):
             )
         self._ranks = group.get_rank(), group.get_world_size()
         self._drop_uneven = drop_uneven_inputs
-        if seed is None:  # the same order on all ranks
+        if self.seed is None:  # the same order on all ranks
             drawn = [next_key()]
             group.broadcast_object_list(drawn)
             self.seed = drawn[0]
@@ -173,7 +165,7 @@ class DistributedItemSampler(ItemSampler):
 
 @functional_datapipe("transform")
 class MiniBatchTransformer(Stage):
-    """A stage of the user's own: a function that takes and returns a mini-batch."""
+    """A stage of your own: a function that takes and returns a mini-batch."""
 
     def __init__(self, datapipe: Any, transformer: Callable[[Any], Any] | None = None) -> None:
         super().__init__(datapipe)
@@ -181,7 +173,10 @@ class MiniBatchTransformer(Stage):
 
     def change(self, minibatch: Any) -> Any:
         """Apply the function."""
-        return self.transformer(minibatch)
+        changed = self.transformer(minibatch)
+        if not isinstance(changed, MiniBatch):
+            raise BadArgument(f"a transformer returns a MiniBatch; found {type(changed).__name__}")
+        return changed
 
 
 @functional_datapipe("copy_to")
@@ -194,20 +189,14 @@ class CopyTo(Stage):
 
     def change(self, minibatch: Any) -> Any:
         """Move a mini-batch."""
-        return minibatch.to(self.device, non_blocking=self.non_blocking)
+        return moved(minibatch, self.device, self.non_blocking)
 
 
 class DataLoader:
-    """Iterate over a pipeline.
+    """Iterate over a pipeline; other options of DGL have no effect.
 
-    Parameters
-    ----------
-    datapipe : IterDataPipe
-    num_workers : int
-        Processes that run the stages before the first :class:`CopyTo`, each for every n-th batch.
-        Mini-batches are the same for any number.
-    persistent_workers, max_uva_threads
-        Accepted for DGL's signature. Workers start anew in each iteration, by a fork.
+    ``num_workers`` processes run the stages before the first :class:`CopyTo`, each for every n-th
+    batch; without them, a thread samples ahead. Mini-batches are the same in each case.
 
     Examples
     --------
@@ -217,13 +206,7 @@ class DataLoader:
     [[0, 1], [2, 3]]
     """
 
-    def __init__(
-        self,
-        datapipe: Any,
-        num_workers: int = 0,
-        persistent_workers: bool = True,
-        max_uva_threads: int = 10240,
-    ) -> None:
+    def __init__(self, datapipe: Any, num_workers: int = 0, **options: Any) -> None:
         self.dataset = datapipe
         self.num_workers = whole_number(num_workers, "num_workers", 0)
 
@@ -231,34 +214,62 @@ class DataLoader:
         return len(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        if not self.num_workers:
-            yield from self.dataset
-            return
         stages = [self.dataset]
         while hasattr(stages[-1], "datapipe"):
             stages.append(stages[-1].datapipe)
-        moves = [i for i, stage in enumerate(stages) if isinstance(stage, CopyTo)]
-        cut = moves[-1] + 1 if moves else 0
         source = stages[-1]
-        check_sockets()
-        raise_file_limit()
+        if self.num_workers:
+            moves = [i + 1 for i, stage in enumerate(stages) if isinstance(stage, CopyTo)]
+            cut = moves[-1] if moves else 0
+            batches = self._of_workers(stages[cut])
+        else:
+            last = [i + 1 for i, stage in enumerate(stages[:-1]) if not _is_pure(stage)]
+            cut = last[-1] if last else 0
+            if not all(isinstance(stage, Stage) for stage in stages[:cut]):
+                cut = 0
+            batches = _ahead(stages[cut]) if _is_pure(stages[cut]) else iter(stages[cut])
         if isinstance(source, ItemSampler):
             source.key = source.draw_key()
         try:
-            workers = torch.utils.data.DataLoader(
-                _Pickled(stages[cut]),
-                batch_size=None,
-                num_workers=self.num_workers,
-                generator=torch.Generator(),
-            )
-            for packed in workers:
-                minibatch = pickle.loads(packed)
+            for minibatch in batches:
                 for stage in reversed(stages[:cut]):
                     minibatch = stage.change(minibatch)
                 yield minibatch
         finally:
+            if isinstance(batches, Generator):
+                batches.close()  # the thread ends, or the processes
             if isinstance(source, ItemSampler):
                 source.key = None
+
+    def _of_workers(self, pipe: Any) -> Iterator[Any]:
+        check_sockets()
+        raise_file_limit()
+        workers = torch.utils.data.DataLoader(
+            _Pickled(pipe),
+            batch_size=None,
+            num_workers=self.num_workers,
+            generator=torch.Generator(),
+        )
+        for packed in workers:
+            yield pickle.loads(packed)
+
+
+def _is_pure(stage: Any) -> bool:
+    own = type(stage).__module__.startswith("gnnlab.")  # those of users may do what they like
+    return own and bool(getattr(stage, "is_pure", False))
+
+
+def _ahead(pipe: Any) -> Iterator[Any]:
+    """Run a pipeline in another thread, two mini-batches ahead."""
+    thread = ThreadPoolExecutor(1, "gnnlab-prefetch")
+    batches = iter(pipe)
+    pending = deque(thread.submit(next, batches, None) for _ in range(2))
+    try:
+        while (minibatch := pending.popleft().result()) is not None:
+            pending.append(thread.submit(next, batches, None))
+            yield minibatch
+    finally:
+        thread.shutdown(cancel_futures=True)
 
 
 class _Pickled(torch.utils.data.IterableDataset[bytes]):

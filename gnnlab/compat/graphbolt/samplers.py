@@ -10,33 +10,32 @@ import torch
 from torch.utils.data import functional_datapipe
 
 from gnnlab import random
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.graphbolt.graph import FusedCSCSamplingGraph, subgraph_of_block
 from gnnlab.compat.graphbolt.minibatch import (
     MiniBatch,
     add_reverse_edges,
-    etype_str_to_tuple,
+    seed_type_str_to_ntypes,
     unique_and_compact,
 )
 from gnnlab.compat.graphbolt.pipes import Stage
 from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.sampler import NeighborSampler as NodeSampler
-from gnnlab.errors import InvalidInput, whole_number
-
-__all__ = ["InSubgraphSampler", "LayerNeighborSampler", "NegativeSampler", "NeighborSampler"]
-__all__ += ["SeedEdgesExcluder", "SubgraphSampler", "UniformNegativeSampler", "exclude_seed_edges"]
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.names import NID
 
 
 class _Drawing(Stage):
     """A stage whose random numbers depend on the mini-batch's key and number alone."""
 
-    _part = 0
+    _stream: tuple[int, ...] = ()
 
     def change(self, minibatch: Any) -> Any:
-        task = getattr(minibatch, "_task", None)
+        if getattr(minibatch, "seeds", None) is None:
+            raise BadArgument(f"seeds are needed, in an ItemSet of this name; found {minibatch}")
+        task = minibatch.task
         with nullcontext() if task is None else random.stream(*task, *self._stream):
             return self.draw(minibatch)
-
-    _stream: tuple[int, ...] = ()
 
     def draw(self, minibatch: Any) -> Any:
         """Change the mini-batch; random numbers are those of its stream."""
@@ -78,7 +77,7 @@ def _nodes_of(seeds: Any) -> tuple[Any, Any]:
     parts: dict[str, list[torch.Tensor]] = {}
     places = {}  # of each column of the seeds among the parts
     for name, each in seeds.items():
-        ends = _types_of_columns(name, each.shape[1])
+        ends = seed_type_str_to_ntypes(name, each.shape[1])
         for column, ntype in enumerate(ends):
             places[name, column] = ntype, len(parts.setdefault(ntype, []))
             parts[ntype].append(each[:, column])
@@ -90,18 +89,10 @@ def _nodes_of(seeds: Any) -> tuple[Any, Any]:
     return nodes, compacted
 
 
-def _types_of_columns(name: str, width: int) -> list[str]:
-    if width == 2 and name.count(":") == 2:
-        source, _, target = etype_str_to_tuple(name)
-        return [source, target]
-    names = name.split(":")
-    if len(names) != width:
-        raise InvalidInput(f"seeds of type {name!r} must have {len(names)} columns; found {width}")
-    return names
-
-
 class _LayerSampler(SubgraphSampler):
     """Samples with one of the library's samplers of blocks."""
+
+    is_pure = True
 
     def __init__(self, datapipe: Any, graph: FusedCSCSamplingGraph, sampler: NodeSampler) -> None:
         super().__init__(datapipe)
@@ -113,25 +104,19 @@ class _LayerSampler(SubgraphSampler):
     ) -> tuple[Any, list[Any]]:
         """Return the input nodes and the layers."""
         blocks = self.sampler.sample_blocks(self.graph.graph(), seeds)[2]
-        layers = [subgraph_of_block(self.graph, block) for block in blocks]
-        return layers[0].original_row_node_ids, layers
+        nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
+        if self.graph.edge_type_to_id is None:
+            (nodes,) = nodes.values()
+        return nodes, [subgraph_of_block(self.graph, block) for block in blocks]
 
 
 @functional_datapipe("sample_neighbor")
 class NeighborSampler(_LayerSampler):
     """Sample neighbors of the seeds, of these neighbors, and so on.
 
-    Parameters
-    ----------
-    datapipe : IterDataPipe
-    graph : FusedCSCSamplingGraph
-    fanouts : list of int or torch.Tensor
-        For each layer, first layer first; a tensor has one for each edge type. −1 takes all.
-    replace : bool
-    prob_name : str, optional
-        Edge attribute with weights.
-    **options
-        Accepted for DGL's signature: ``deduplicate``, ``overlap_fetch``, ``asynchronous``, ….
+    ``fanouts`` has a number for each layer, first layer first, or a tensor with one for each edge
+    type; −1 takes all. ``prob_name`` is an edge attribute with weights. ``deduplicate``,
+    ``overlap_fetch``, ``asynchronous`` and others have no effect.
 
     Examples
     --------
@@ -154,8 +139,8 @@ class NeighborSampler(_LayerSampler):
         prob_name: str | None = None,
         **options: Any,
     ) -> None:
-        layers = [graph.fanout(fanout) for fanout in fanouts]
-        super().__init__(datapipe, graph, NodeSampler(layers, prob=prob_name, replace=replace))
+        sampler = graph.sampler(NodeSampler, fanouts, prob_name, replace)
+        super().__init__(datapipe, graph, sampler)
 
 
 @functional_datapipe("sample_layer_neighbor")
@@ -179,13 +164,8 @@ class LayerNeighborSampler(_LayerSampler):
         batch_dependency: int = 1,
         **options: Any,
     ) -> None:
-        if replace:
-            raise InvalidInput("layer neighbors are drawn without replacement: replace=False")
-        layers = [graph.fanout(fanout) for fanout in fanouts]
-        sampler = LaborSampler(
-            layers, prob=prob_name, layer_dependency=layer_dependency,
-            batch_dependency=batch_dependency,
-        )  # fmt: skip
+        more = {"layer_dependency": layer_dependency, "batch_dependency": batch_dependency}
+        sampler = graph.sampler(LaborSampler, fanouts, prob_name, replace, **more)
         super().__init__(datapipe, graph, sampler)
 
 
@@ -197,19 +177,35 @@ class InSubgraphSampler(_LayerSampler):
         super().__init__(datapipe, graph, NodeSampler([-1]))
 
 
+class TemporalNeighborSampler(SubgraphSampler):
+    """Not there: sampling by time. Raises an error that names what to use instead."""
+
+    def __init__(self, *_: Any, **options: Any) -> None:
+        raise InvalidInput(
+            "edges are not sampled by time: leave edges after a time out of the graph, as in "
+            "dgl.edge_subgraph(g, g.edata['time'] <= t), and sample that by sample_neighbor"
+        )
+
+
+functional_datapipe("temporal_sample_neighbor")(TemporalNeighborSampler)
+functional_datapipe("temporal_sample_layer_neighbor")(TemporalNeighborSampler)
+
+
 @functional_datapipe("sample_negative")
 class NegativeSampler(_Drawing):
     """Base of negative sampling: seeds (N, 2) are followed by pairs that are no edges.
 
-    The mini-batch gets ``labels``, 1 for edges and 0 for other pairs, and ``indexes``: which edge a
-    pair belongs to. A class of your own overrides ``_sample_with_etype``.
+    The mini-batch gets ``labels``, True for edges, and ``indexes``: which edge a pair belongs to.
+    A class of your own overrides ``_sample_with_etype``.
     """
 
     _stream = (1,)
 
     def __init__(self, datapipe: Any, negative_ratio: int) -> None:
         super().__init__(datapipe)
-        self.negative_ratio = whole_number(negative_ratio, "negative_ratio", 1)
+        if not isinstance(negative_ratio, int) or negative_ratio < 1:
+            raise BadArgument(f"negative_ratio is at least 1; found {negative_ratio!r}")
+        self.negative_ratio = negative_ratio
 
     def draw(self, minibatch: MiniBatch) -> MiniBatch:
         """Add pairs to a mini-batch."""
@@ -225,11 +221,11 @@ class NegativeSampler(_Drawing):
         self, etype: Any, pairs: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if pairs.dim() != 2 or pairs.shape[1] != 2:
-            raise InvalidInput(f"seeds are edges of shape (N, 2); found {tuple(pairs.shape)}")
+            raise BadArgument(f"seeds are edges of shape (N, 2); found {tuple(pairs.shape)}")
         others = self._sample_with_etype(pairs, etype)
         own = torch.arange(len(pairs), device=pairs.device)
         of_others = torch.repeat_interleave(own, len(others) // max(len(pairs), 1))
-        labels = torch.cat([torch.ones(len(pairs)), torch.zeros(len(others))]).to(pairs.device)
+        labels = torch.arange(len(pairs) + len(others), device=pairs.device) < len(pairs)
         return torch.cat([pairs, others]), labels, torch.cat([own, of_others])
 
     def _sample_with_etype(self, node_pairs: torch.Tensor, etype: Any = None) -> torch.Tensor:
@@ -240,6 +236,8 @@ class NegativeSampler(_Drawing):
 @functional_datapipe("sample_uniform_negative")
 class UniformNegativeSampler(NegativeSampler):
     """Pairs of the source of each edge with targets at random."""
+
+    is_pure = True
 
     def __init__(self, datapipe: Any, graph: FusedCSCSamplingGraph, negative_ratio: int) -> None:
         super().__init__(datapipe, negative_ratio)
@@ -257,13 +255,8 @@ def exclude_seed_edges(
 ) -> MiniBatch:
     """Leave the seeds, edges that the model has to predict, out of all sampled layers.
 
-    Parameters
-    ----------
-    minibatch : MiniBatch
-    include_reverse_edges : bool
-        Leave out the reverse edges, too.
-    reverse_etypes_mapping : dict of str to str, optional
-        Edge type -> type of its reverse edges; needed with edge types.
+    With ``include_reverse_edges``, also the reverse edges, whose type ``reverse_etypes_mapping``
+    has for each edge type.
     """
     edges = minibatch.seeds
     if include_reverse_edges:
@@ -277,16 +270,12 @@ def exclude_seed_edges(
 class SeedEdgesExcluder(Stage):
     """A stage of :func:`exclude_seed_edges`."""
 
-    def __init__(
-        self,
-        datapipe: Any,
-        include_reverse_edges: bool = False,
-        reverse_etypes_mapping: Mapping[str, str] | None = None,
-        **options: Any,
-    ) -> None:
+    is_pure = True
+
+    def __init__(self, datapipe: Any, *args: Any, **options: Any) -> None:
         super().__init__(datapipe)
-        self.options = include_reverse_edges, reverse_etypes_mapping
+        self.args, self.options = args, options
 
     def change(self, minibatch: MiniBatch) -> MiniBatch:
         """Leave the seeds out."""
-        return exclude_seed_edges(minibatch, *self.options)
+        return exclude_seed_edges(minibatch, *self.args, **self.options)

@@ -9,18 +9,17 @@ Gradients flow through values.
 from __future__ import annotations
 
 import builtins
+from functools import partialmethod
 from typing import Any, Self, TypeVar
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.compat.base import BadArgument
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.names import EID
 from gnnlab.graph.neighbor import sample_neighbors
 from gnnlab.graph.relation import Adjacency, Relation, check_ids
 from gnnlab.ops.spmm import spmm as reduce_edges
-
-__all__ = ["Elements", "M", "check_dim", "checked_values", "collected"]
 
 M = TypeVar("M", bound="Elements")
 
@@ -146,29 +145,11 @@ class Elements:
             moved = moved.map(lambda x: x.to(device))
         return type(self)(moved, val, self._is_diag)
 
-    def cuda(self) -> Self:
-        """Return the matrix on the current GPU."""
-        return self.to(device="cuda")
-
-    def cpu(self) -> Self:
-        """Return the matrix in main memory."""
-        return self.to(device="cpu")
-
-    def float(self) -> Self:
-        """Return the matrix with values of float32."""
-        return self.to(dtype=torch.float32)
-
-    def double(self) -> Self:
-        """Return the matrix with values of float64."""
-        return self.to(dtype=torch.float64)
-
-    def int(self) -> Self:
-        """Return the matrix with values of int32."""
-        return self.to(dtype=torch.int32)
-
-    def long(self) -> Self:
-        """Return the matrix with values of int64."""
-        return self.to(dtype=torch.int64)
+    cuda, cpu = partialmethod(to, "cuda"), partialmethod(to, "cpu")
+    float = partialmethod(to, dtype=torch.float32)
+    double = partialmethod(to, dtype=torch.float64)
+    int = partialmethod(to, dtype=torch.int32)
+    long = partialmethod(to, dtype=torch.int64)
 
     def transpose(self) -> Self:
         """Return the transposed matrix, with the elements in the same order."""
@@ -183,20 +164,12 @@ class Elements:
 
     # --------------------------------------------------------------- parts of the matrix
     def index_select(self, dim: builtins.int, index: torch.Tensor) -> Self:
-        """Return the given rows (``dim`` 0) or columns (1), in this order; one may be repeated.
-
-        Examples
-        --------
-        >>> import gnnlab.compat.sparse as dglsp, torch
-        >>> A = dglsp.from_coo(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]))
-        >>> A.index_select(0, torch.tensor([1])).to_dense()
-        tensor([[1., 1.]])
-        """
+        """Return the given rows (``dim`` 0) or columns (1), in this order; one may be repeated."""
         if check_dim(dim) == 1:
             return self.transpose().index_select(0, index).transpose()
         index = torch.as_tensor(index, device=self.device)
         if index.ndim != 1 or index.is_floating_point():
-            raise InvalidInput(
+            raise BadArgument(
                 f"index is a vector of integers; found shape {tuple(index.shape)}, {index.dtype}"
             )
         check_ids(index, self.shape[0], "row")
@@ -211,7 +184,7 @@ class Elements:
     def range_select(self, dim: builtins.int, index: slice) -> Self:
         """Return a range of the rows (``dim`` 0) or columns (1), such as ``slice(0, 10)``."""
         if not isinstance(index, slice):
-            raise InvalidInput(f"index is a slice, such as slice(0, 10); found {index!r}")
+            raise BadArgument(f"index is a slice, such as slice(0, 10); found {index!r}")
         bounds = index.indices(self.shape[check_dim(dim)])
         return self.index_select(dim, torch.arange(*bounds, device=self.device))
 
@@ -223,25 +196,10 @@ class Elements:
         replace: bool = False,
         bias: bool = False,
     ) -> Self:
-        """Draw ``fanout`` elements of each row (``dim`` 0) or column (1); with ``ids``, of those.
+        """Draw ``fanout`` elements of each row (``dim`` 0) or column (1), or all if it has fewer.
 
-        Parameters
-        ----------
-        dim : int
-        fanout : int
-            A row with fewer elements keeps all of them; with ``replace``, one may occur repeatedly.
-        ids : torch.Tensor, optional
-            Shape (K,); the result has K rows (or columns) in this order. By default all.
-        replace : bool
-        bias : bool
-            Draw in proportion to the values, which are then not negative.
-
-        Examples
-        --------
-        >>> import gnnlab.compat.sparse as dglsp, torch
-        >>> A = dglsp.from_coo(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 1, 2, 0]))
-        >>> A.sample(0, 2).sum(dim=1)
-        tensor([2., 1.])
+        With ``ids``, only of these rows, which are those of the result. With ``bias``, in
+        proportion to the values.
         """
         if check_dim(dim) == 1:
             return self.transpose().sample(0, fanout, ids, replace, bias).transpose()
@@ -264,24 +222,7 @@ class Elements:
     ) -> tuple[Self, torch.Tensor]:
         """Leave out rows (``dim`` 0) or columns (1) without elements; return which ones are left.
 
-        Parameters
-        ----------
-        dim : int
-        leading_indices : torch.Tensor, optional
-            Rows that stay in any case and come first, in this order.
-
-        Returns
-        -------
-        tuple of SparseMatrix and torch.Tensor
-            The matrix, and the former row of each row.
-
-        Examples
-        --------
-        >>> import gnnlab.compat.sparse as dglsp, torch
-        >>> A = dglsp.from_coo(torch.tensor([0, 3]), torch.tensor([0, 1]))
-        >>> B, rows = A.compact(0)
-        >>> B.shape, rows
-        ((2, 2), tensor([0, 3]))
+        ``leading_indices`` are rows that stay in any case and come first, in this order.
         """
         if check_dim(dim) == 1:
             made, kept = self.transpose().compact(0, leading_indices)
@@ -303,9 +244,9 @@ class Elements:
 
 def check_dim(dim: Any) -> int:
     """Return 0 or 1; raise InvalidInput for another dimension."""
-    if dim not in (0, 1, -1, -2):
-        raise InvalidInput(f"dim is 0 (rows) or 1 (columns) of a matrix; found {dim!r}")
-    return int(dim) % 2
+    if dim not in (0, 1):
+        raise BadArgument(f"dim is 0 (rows) or 1 (columns) of a matrix; found {dim!r}")
+    return int(dim)
 
 
 def added(at: torch.Tensor, size: int, val: torch.Tensor) -> torch.Tensor:
@@ -332,14 +273,14 @@ def checked_values(val: Any, relation: Relation) -> torch.Tensor:
         return torch.ones(relation.num_edges, device=relation.device)
     if not isinstance(val, torch.Tensor) or val.dim() not in (1, 2):
         what = tuple(val.shape) if isinstance(val, torch.Tensor) else type(val).__name__
-        raise InvalidInput(
+        raise BadArgument(
             f"values are a tensor of shape ({relation.num_edges},) or ({relation.num_edges}, D); "
             f"found {what}"
         )
     if len(val) != relation.num_edges:
-        raise InvalidInput(f"found {len(val)} values for {relation.num_edges} elements")
+        raise BadArgument(f"found {len(val)} values for {relation.num_edges} elements")
     if val.device != relation.device:
-        raise InvalidInput(f"values are on {val.device}, indices on {relation.device}")
+        raise BadArgument(f"values are on {val.device}, indices on {relation.device}")
     return val
 
 

@@ -11,12 +11,8 @@ from typing import Any
 
 import torch
 
+from gnnlab.compat.base import BadArgument, BadType
 from gnnlab.compat.sparse.elements import Elements, M, collected
-from gnnlab.errors import InvalidInput
-
-__all__ = ["add", "div", "inv", "is_scalar", "mul", "neg", "power", "sp_add", "sp_add_v"]
-__all__ += ["sp_broadcast_v", "sp_div", "sp_div_v", "sp_mul", "sp_mul_v", "sp_power", "sp_sub"]
-__all__ += ["sp_sub_v", "spsp_add", "spsp_div", "spsp_mul", "sub"]
 
 _OPERATORS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "add": torch.add,
@@ -65,7 +61,7 @@ def spsp_div(A: M, B: M) -> M:
         return A.with_diag(A.val / B.val, A.shape)
     place, at_a, at_b = _common(A, B)
     if not len(place) == A.nnz == B.nnz:
-        raise InvalidInput(
+        raise BadArgument(
             f"A / B needs matrices whose elements are at the same places; {len(place)} of "
             f"{A.nnz} and {B.nnz} are"
         )
@@ -76,7 +72,7 @@ def _common(A: Elements, B: Elements) -> tuple[torch.Tensor, torch.Tensor, torch
     """Return the places that both have, and which element of each stands there."""
     for name, matrix in ("A", A), ("B", B):
         if matrix.has_duplicate():
-            raise InvalidInput(f"{name} has several elements at one place: {name}.coalesce() first")
+            raise BadArgument(f"{name} has several elements at one place: {name}.coalesce() first")
     places, order = torch.sort(A.keys())
     wanted = B.keys()
     if not len(places):
@@ -86,11 +82,12 @@ def _common(A: Elements, B: Elements) -> tuple[torch.Tensor, torch.Tensor, torch
     return wanted[found], order[at[found]], found
 
 
-def _check_shapes(A: Elements, B: Any) -> None:
-    if not isinstance(B, Elements):
-        raise InvalidInput(f"expected a SparseMatrix of shape {A.shape}; found {_kind(B)}")
+def _check_shapes(A: Any, B: Any) -> None:
+    for each in A, B:
+        if not isinstance(each, Elements):
+            raise BadType(f"expected two matrices; found {_kind(each)}")
     if A.shape != B.shape or A.val.shape[1:] != B.val.shape[1:]:
-        raise InvalidInput(
+        raise BadArgument(
             f"expected matrices of one shape; found {A.shape} with elements of shape "
             f"{tuple(A.val.shape[1:])}, and {B.shape} with {tuple(B.val.shape[1:])}"
         )
@@ -110,13 +107,13 @@ def sp_mul(A: M, B: Any) -> M:
 
 def sp_div(A: M, B: Any) -> M:
     """Return ``A / B`` with a matrix or a number."""
-    return A.with_val(A.val / B) if is_scalar(B) else spsp_div(A, B)
+    return A.with_val(A.val / B) if is_scalar(B) and not is_scalar(A) else spsp_div(A, B)
 
 
 def sp_power(A: M, scalar: Any) -> M:
     """Return the elements to a power, which is a number."""
     if not is_scalar(scalar):
-        raise InvalidInput(f"the power is a number; found {_kind(scalar)}")
+        raise BadArgument(f"the power is a number; found {_kind(scalar)}")
     return A.with_val(A.val**scalar)
 
 
@@ -145,7 +142,7 @@ def inv(A: M) -> M:
     """
     if not A.is_diag() or A.shape[0] != A.shape[1]:
         kind = "diagonal" if A.is_diag() else "not made by diag()"
-        raise InvalidInput(f"inv needs a square diagonal matrix; found {A.shape}, {kind}")
+        raise BadArgument(f"inv needs a square diagonal matrix; found {A.shape}, {kind}")
     return A.with_diag(1.0 / A.val, A.shape)
 
 
@@ -153,13 +150,8 @@ def inv(A: M) -> M:
 def sp_broadcast_v(A: M, v: torch.Tensor, op: str) -> M:
     """Apply ``op`` to each element and the entry of a vector in its column, or in its row.
 
-    Parameters
-    ----------
-    A : SparseMatrix
-        Shape (L, N).
-    v : torch.Tensor
-        Shape (N,) or (1, N) for the columns, (L, 1) for the rows.
-    op : {"add", "sub", "mul", "truediv"}
+    ``v`` has shape (N,) or (1, N) for the columns, (L, 1) for the rows. ``op`` is "add", "sub",
+    "mul" or "truediv".
 
     Examples
     --------
@@ -169,10 +161,10 @@ def sp_broadcast_v(A: M, v: torch.Tensor, op: str) -> M:
     tensor([21., 11., 31.])
     """
     if op not in _OPERATORS:
-        raise InvalidInput(f"op is one of {', '.join(_OPERATORS)}; found {op!r}")
+        raise BadArgument(f"op is one of {', '.join(_OPERATORS)}; found {op!r}")
     shape = (1, *v.shape) if v.dim() == 1 else tuple(v.shape)
     if shape not in ((1, A.shape[1]), (A.shape[0], 1)):
-        raise InvalidInput(
+        raise BadArgument(
             f"v is a vector for the {A.shape[1]} columns, or of shape ({A.shape[0]}, 1) for the "
             f"rows; found {tuple(v.shape)}"
         )
@@ -182,24 +174,15 @@ def sp_broadcast_v(A: M, v: torch.Tensor, op: str) -> M:
     return A.with_val(_OPERATORS[op](A.val, entries))
 
 
-def sp_add_v(A: M, v: torch.Tensor) -> M:
-    """Add a vector to the elements; see :func:`sp_broadcast_v`."""
-    return sp_broadcast_v(A, v, "add")
+def _with_vector(op: str) -> Callable[[M, torch.Tensor], M]:
+    def call(A: M, v: torch.Tensor) -> M:
+        return sp_broadcast_v(A, v, op)
+
+    call.__doc__ = f"Apply ``{op}`` to the elements and a vector; see :func:`sp_broadcast_v`."
+    return call
 
 
-def sp_sub_v(A: M, v: torch.Tensor) -> M:
-    """Subtract a vector from the elements; see :func:`sp_broadcast_v`."""
-    return sp_broadcast_v(A, v, "sub")
-
-
-def sp_mul_v(A: M, v: torch.Tensor) -> M:
-    """Multiply the elements by a vector; see :func:`sp_broadcast_v`."""
-    return sp_broadcast_v(A, v, "mul")
-
-
-def sp_div_v(A: M, v: torch.Tensor) -> M:
-    """Divide the elements by a vector; see :func:`sp_broadcast_v`."""
-    return sp_broadcast_v(A, v, "truediv")
+sp_add_v, sp_sub_v, sp_mul_v, sp_div_v = map(_with_vector, _OPERATORS)
 
 
 def _kind(x: Any) -> str:

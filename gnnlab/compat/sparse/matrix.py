@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.sparse.elements import Elements, checked_values
 from gnnlab.compat.sparse.elementwise import (
     inv,
@@ -23,24 +24,13 @@ from gnnlab.compat.sparse.elementwise import (
     sp_power,
     sp_sub,
 )
-from gnnlab.compat.sparse.matmul import matmul
+from gnnlab.compat.sparse.products import matmul
 from gnnlab.compat.sparse.reduction import reduce, smax, smean, smin, softmax, sprod, sum
-from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import Relation, checked_adjacency
-
-__all__ = ["SparseMatrix", "diag", "from_coo", "from_csc", "from_csr", "from_torch_sparse"]
-__all__ += ["identity", "spmatrix", "to_torch_sparse_coo", "to_torch_sparse_csc"]
-__all__ += ["to_torch_sparse_csr", "val_like"]
 
 
 class SparseMatrix(Elements):
     """A sparse matrix of shape (L, N) with nnz elements, made by :func:`spmatrix` and others.
-
-    Attributes
-    ----------
-    val : torch.Tensor
-        Shape (nnz,), or (nnz, D) where each element is a vector.
-    shape : tuple of int
 
     Examples
     --------
@@ -79,16 +69,9 @@ class SparseMatrix(Elements):
 def spmatrix(
     indices: Any, val: torch.Tensor | None = None, shape: Sequence[int] | None = None
 ) -> SparseMatrix:
-    """Make a matrix of row and column of each element.
+    """Make a matrix of row and column of each element, (2, nnz).
 
-    Parameters
-    ----------
-    indices : torch.Tensor, or tuple of two
-        Shape (2, nnz).
-    val : torch.Tensor, optional
-        Shape (nnz,) or (nnz, D); ones by default.
-    shape : tuple of int, optional
-        By default the smallest that has room.
+    ``val`` has shape (nnz,) or (nnz, D); ones by default. The default shape is the smallest.
 
     Examples
     --------
@@ -100,15 +83,12 @@ def spmatrix(
                  shape=(3, 3), nnz=3)
     """
     if len(indices) != 2:
-        raise InvalidInput(f"indices have rows and columns: two; found {len(indices)}")
+        raise BadArgument(f"indices have rows and columns: two; found {len(indices)}")
     return from_coo(indices[0], indices[1], val, shape)
 
 
 def from_coo(
-    row: torch.Tensor,
-    col: torch.Tensor,
-    val: torch.Tensor | None = None,
-    shape: Sequence[int] | None = None,
+    row: torch.Tensor, col: torch.Tensor, val: Any = None, shape: Sequence[int] | None = None
 ) -> SparseMatrix:
     """Make a matrix of the row and the column of each element; see :func:`spmatrix`."""
     if shape is None:
@@ -118,10 +98,7 @@ def from_coo(
 
 
 def from_csr(
-    indptr: torch.Tensor,
-    indices: torch.Tensor,
-    val: torch.Tensor | None = None,
-    shape: Sequence[int] | None = None,
+    indptr: torch.Tensor, indices: torch.Tensor, val: Any = None, shape: Sequence[int] | None = None
 ) -> SparseMatrix:
     """Make a matrix of the columns of its rows, of which row i has ``indptr[i]:indptr[i + 1]``.
 
@@ -140,34 +117,14 @@ def from_csr(
 
 
 def from_csc(
-    indptr: torch.Tensor,
-    indices: torch.Tensor,
-    val: torch.Tensor | None = None,
-    shape: Sequence[int] | None = None,
+    indptr: torch.Tensor, indices: torch.Tensor, val: Any = None, shape: Sequence[int] | None = None
 ) -> SparseMatrix:
-    """Make a matrix of the rows of its columns, of which column j has ``indptr[j]:indptr[j + 1]``.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.sparse as dglsp, torch
-    >>> dglsp.from_csc(torch.tensor([0, 1, 3]), torch.tensor([1, 0, 1])).to_dense()
-    tensor([[0., 1.],
-            [1., 1.]])
-    """
+    """Make a matrix of the rows of its columns; see :func:`from_csr`."""
     return from_csr(indptr, indices, val, None if shape is None else shape[::-1]).transpose()
 
 
 def val_like(mat: SparseMatrix, val: torch.Tensor) -> SparseMatrix:
-    """Return a matrix with the same structure and the given values, (nnz,) or (nnz, D).
-
-    Examples
-    --------
-    >>> import gnnlab.compat.sparse as dglsp, torch
-    >>> A = dglsp.spmatrix(torch.tensor([[0, 1], [1, 0]]))
-    >>> dglsp.val_like(A, torch.tensor([5.0, 6.0])).to_dense()
-    tensor([[0., 5.],
-            [6., 0.]])
-    """
+    """Return a matrix with the same structure and the given values, (nnz,) or (nnz, D)."""
     return mat.with_val(val)
 
 
@@ -183,10 +140,10 @@ def diag(val: torch.Tensor, shape: Sequence[int] | None = None) -> SparseMatrix:
     """
     if not isinstance(val, torch.Tensor) or val.dim() not in (1, 2):
         what = tuple(val.shape) if isinstance(val, torch.Tensor) else type(val).__name__
-        raise InvalidInput(f"the values of a diagonal are a vector or one row each; found {what}")
+        raise BadArgument(f"the values of a diagonal are a vector or one row each; found {what}")
     shape = (len(val), len(val)) if shape is None else shape
     if len(val) != min(shape):
-        raise InvalidInput(
+        raise BadArgument(
             f"found {len(val)} values for the diagonal of a matrix of shape {tuple(shape)}, which "
             f"has {min(shape)}"
         )
@@ -195,10 +152,7 @@ def diag(val: torch.Tensor, shape: Sequence[int] | None = None) -> SparseMatrix:
 
 
 def identity(
-    shape: Sequence[int],
-    d: int | None = None,
-    dtype: torch.dtype | None = None,
-    device: Any = None,
+    shape: Sequence[int], d: int | None = None, dtype: Any = None, device: Any = None
 ) -> SparseMatrix:
     """Return the identity matrix of a shape; with ``d``, each element is a vector of d ones."""
     size = (min(shape),) if d is None else (min(shape), d)
@@ -213,9 +167,8 @@ def from_torch_sparse(torch_sparse_tensor: torch.Tensor) -> SparseMatrix:
     if x.layout == torch.sparse_csc:
         return from_csc(x.ccol_indices(), x.row_indices(), x.values(), shape)
     if x.layout != torch.sparse_coo:
-        raise InvalidInput(f"expected a sparse tensor (COO, CSR or CSC); found {x.layout}")
-    x = x.coalesce()
-    return spmatrix(x.indices(), x.values(), shape)
+        raise BadArgument(f"expected a sparse tensor (COO, CSR or CSC); found {x.layout}")
+    return spmatrix(x._indices(), x._values(), shape)
 
 
 def to_torch_sparse_coo(spmat: SparseMatrix) -> torch.Tensor:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.sparse.elements import Elements, M, check_dim
-from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import Relation
 from gnnlab.ops.edge_softmax import edge_softmax
 from gnnlab.ops.spmm import spmm as reduce_edges
-
-__all__ = ["reduce", "smax", "smean", "smin", "softmax", "sprod", "sum"]
 
 _KINDS = {"sum": "sum", "smax": "max", "smin": "min", "smean": "mean", "sprod": "prod"}
 
@@ -18,18 +18,8 @@ _KINDS = {"sum": "sum", "smax": "max", "smin": "min", "smean": "mean", "sprod": 
 def reduce(input: Elements, dim: int | None = None, rtype: str = "sum") -> torch.Tensor:
     """Reduce the elements, not the zeros, of each column (``dim`` 0), each row (1), or all (None).
 
-    Parameters
-    ----------
-    input : SparseMatrix
-        Shape (L, N).
-    dim : int, optional
-    rtype : {"sum", "smax", "smin", "smean", "sprod"}
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N,), (L,) or (), with the dimension of vectors as elements behind; 0 for a row or
-        column without elements.
+    ``rtype`` is "sum", "smax", "smin", "smean" or "sprod". Returns (N,), (L,) or (), with the
+    dimension of vectors as elements behind; 0 for a row or column without elements.
 
     Examples
     --------
@@ -39,7 +29,7 @@ def reduce(input: Elements, dim: int | None = None, rtype: str = "sum") -> torch
     (tensor([2., 0., 5.]), tensor([1., 7.]), tensor(2.6667))
     """
     if rtype not in _KINDS:
-        raise InvalidInput(f"rtype is one of {', '.join(_KINDS)}; found {rtype!r}")
+        raise BadArgument(f"rtype is one of {', '.join(_KINDS)}; found {rtype!r}")
     relation = input.relation()
     if dim is None:
         everything = torch.zeros(input.nnz, dtype=torch.int64, device=input.device)
@@ -63,29 +53,15 @@ def _product(relation: Relation, val: torch.Tensor) -> torch.Tensor:
     return start.scatter_reduce(0, index, val, "prod", include_self=False)
 
 
-def sum(input: Elements, dim: int | None = None) -> torch.Tensor:
-    """Return the sum of the elements; see :func:`reduce`."""
-    return reduce(input, dim, "sum")
+def _of_kind(rtype: str) -> Callable[..., torch.Tensor]:
+    def call(input: Elements, dim: int | None = None) -> torch.Tensor:
+        return reduce(input, dim, rtype)
+
+    call.__doc__ = f"Reduce the elements by ``{rtype}``; see :func:`reduce`."
+    return call
 
 
-def smax(input: Elements, dim: int | None = None) -> torch.Tensor:
-    """Return the largest of the elements; see :func:`reduce`."""
-    return reduce(input, dim, "smax")
-
-
-def smin(input: Elements, dim: int | None = None) -> torch.Tensor:
-    """Return the smallest of the elements; see :func:`reduce`."""
-    return reduce(input, dim, "smin")
-
-
-def smean(input: Elements, dim: int | None = None) -> torch.Tensor:
-    """Return the mean of the elements; see :func:`reduce`."""
-    return reduce(input, dim, "smean")
-
-
-def sprod(input: Elements, dim: int | None = None) -> torch.Tensor:
-    """Return the product of the elements; see :func:`reduce`."""
-    return reduce(input, dim, "sprod")
+sum, smax, smin, smean, sprod = map(_of_kind, _KINDS)
 
 
 def softmax(input: M, dim: int = 1) -> M:

@@ -6,25 +6,14 @@ from typing import Any
 
 import torch
 
+from gnnlab.compat.base import BadArgument
 from gnnlab.compat.sparse.elements import Elements, M, collected
-from gnnlab.errors import InvalidInput
 from gnnlab.ops.sddmm import sddmm as dot_edges
 from gnnlab.ops.spmm import spmm as reduce_edges
 
-__all__ = ["bsddmm", "bspmm", "matmul", "sddmm", "spmm", "spspmm"]
-
 
 def spmm(A: Elements, X: torch.Tensor) -> torch.Tensor:
-    """Multiply a sparse matrix (L, M) with a dense matrix (M, N) or vector (M,).
-
-    Examples
-    --------
-    >>> import gnnlab.compat.sparse as dglsp, torch
-    >>> A = dglsp.spmatrix(torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0]))
-    >>> dglsp.spmm(A, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([[3., 4.],
-            [2., 4.]])
-    """
+    """Multiply a sparse matrix (L, M) with a dense matrix (M, N) or vector (M,)."""
     _check(A, 1)
     _check_dense("X", X, (1, 2), 0, A.shape[1])
     weights = A.val if X.dim() == 1 else A.val[:, None]
@@ -44,20 +33,11 @@ def bspmm(A: Elements, X: torch.Tensor) -> torch.Tensor:
 
 
 def spspmm(A: M, B: M) -> M:
-    """Multiply two sparse matrices, (L, M) and (M, N), whose elements are numbers.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.sparse as dglsp, torch
-    >>> A = dglsp.spmatrix(torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0]))
-    >>> dglsp.spspmm(A, A).to_dense()
-    tensor([[2., 0.],
-            [0., 2.]])
-    """
+    """Multiply two sparse matrices, (L, M) and (M, N), whose elements are numbers."""
     _check(A, 1)
     _check(B, 1)
     if A.shape[1] != B.shape[0]:
-        raise InvalidInput(f"expected shapes (L, M) and (M, N); found {A.shape} and {B.shape}")
+        raise BadArgument(f"expected shapes (L, M) and (M, N); found {A.shape} and {B.shape}")
     shape = A.shape[0], B.shape[1]
     if A.is_diag() and B.is_diag():
         common = min(len(A.val), len(B.val))
@@ -89,7 +69,7 @@ def matmul(A: Any, B: Any) -> Any:
         return spspmm(A, B)
     if isinstance(A, Elements) and isinstance(B, torch.Tensor):
         return bspmm(A, B) if A.val.dim() == 2 else spmm(A, B)
-    raise InvalidInput(
+    raise BadArgument(
         f"found {type(A).__name__} @ {type(B).__name__}; a sparse matrix is multiplied with a "
         "sparse or a dense one. For dense @ sparse: (A.T @ X.T).T"
     )
@@ -99,13 +79,6 @@ def sddmm(A: M, X1: torch.Tensor, X2: torch.Tensor) -> M:
     """Multiply dense (L, M) and (M, N), at the elements of a sparse (L, N) alone, and with these.
 
     Vectors X1 (L,) and X2 (N,) are a column and a row.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.sparse as dglsp, torch
-    >>> A = dglsp.spmatrix(torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 10.0]))
-    >>> dglsp.sddmm(A, torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).val
-    tensor([ 4., 60.])
     """
     _check(A, 1)
     if X1.dim() == 1:
@@ -135,10 +108,10 @@ def bsddmm(A: M, X1: torch.Tensor, X2: torch.Tensor) -> M:
 
 def _check(A: Any, *dims: int) -> None:
     if not isinstance(A, Elements):
-        raise InvalidInput(f"expected a SparseMatrix; found {type(A).__name__}")
+        raise BadArgument(f"expected a SparseMatrix; found {type(A).__name__}")
     if A.val.dim() not in dims:
         wanted = " or ".join({1: "numbers", 2: "vectors"}[dim] for dim in dims)
-        raise InvalidInput(
+        raise BadArgument(
             f"the elements must be {wanted}; found values of shape {tuple(A.val.shape)}"
         )
 
@@ -146,7 +119,7 @@ def _check(A: Any, *dims: int) -> None:
 def _check_dense(name: str, X: Any, dims: tuple[int, ...], dim: int, size: int) -> None:
     if not isinstance(X, torch.Tensor) or X.dim() not in dims or X.shape[dim] != size:
         what = tuple(X.shape) if isinstance(X, torch.Tensor) else type(X).__name__
-        raise InvalidInput(
+        raise BadArgument(
             f"{name} is a tensor of {' or '.join(map(str, dims))} dimensions whose dimension {dim} "
             f"has size {size}; found {what}"
         )
