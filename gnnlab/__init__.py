@@ -70,8 +70,8 @@ _MODULES = {
     "gnnlab.graph.readout": "max_edges max_nodes mean_edges mean_nodes readout_edges "
     "readout_nodes softmax_edges softmax_nodes sum_edges sum_nodes topk_edges topk_nodes",
     "gnnlab.graph.to_networkx": "to_networkx",
-    "gnnlab.graph.transform": "add_reverse_edges add_self_loop remove_self_loop reverse "
-    "to_bidirected to_simple",
+    "gnnlab.graph.simple": "to_bidirected to_simple",
+    "gnnlab.graph.transform": "add_reverse_edges add_self_loop remove_self_loop reverse",
     "gnnlab.transforms": "AddReverse AddSelfLoop BaseTransform Compose RemoveSelfLoop ToSimple",
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}

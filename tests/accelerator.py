@@ -34,7 +34,7 @@ import torch
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from gnnlab.ops import primitive
+from gnnlab.ops import autograd
 from gnnlab.system import accelerators
 from tests import accelerator_cells, accelerator_group, accelerator_streams
 
@@ -102,7 +102,7 @@ class _Event:
 DEVICE.Event = _Event
 
 
-OWN_GPU_PATH = primitive._gpu_path
+OWN_GPU_OPS = autograd._gpu_ops
 
 
 class DeviceTensor(torch.Tensor):
@@ -242,18 +242,18 @@ def plugged() -> Iterator[None]:
         yield
 
 
-def _gpu_path(device: torch.device) -> ModuleType:
+def _gpu_ops(device: torch.device) -> ModuleType:
     """Operators of a GPU; with GNNLAB_FAST_GPU=1 it has Triton, whose kernels the CPU's replace."""
     if device.type != NAME or not accelerators.is_fast(device):
-        return OWN_GPU_PATH(device)
+        return OWN_GPU_OPS(device)
     from tests import accelerator_kernels
 
     # Triton need not be installed; but if it is, the module may have been imported before.
     sys.modules.setdefault("gnnlab.kernels.segment_triton", accelerator_kernels)
-    from gnnlab.ops import triton_path
+    from gnnlab.ops import triton_ops
 
-    triton_path.segment_triton = accelerator_kernels
-    return triton_path
+    triton_ops.segment_triton = accelerator_kernels
+    return triton_ops
 
 
 def launch(function: Callable[..., Any], *args: Any) -> Any:
@@ -290,5 +290,5 @@ def register() -> torch.library.Library:
     for func in filter(None, direct):
         library.impl(func, partial(_run, func), "PrivateUse1")
     accelerator_group.register(NAME)
-    primitive._gpu_path = _gpu_path
+    autograd._gpu_ops = _gpu_ops
     return library

@@ -13,7 +13,7 @@ from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
 from gnnlab.graph import batch as batching
 from gnnlab.graph.block import Block
 from gnnlab.graph.construct import heterograph
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe

@@ -9,7 +9,7 @@ import torch
 
 from gnnlab.compat import lazy
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_nodes

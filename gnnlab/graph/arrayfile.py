@@ -37,19 +37,8 @@ def write_arrays(
 ) -> None:
     """Write arrays to a file, atomically.
 
-    Parameters
-    ----------
-    path : Path
-    arrays : dict of str to torch.Tensor
-        A dtype that the format lacks is stored as bytes; the header tells dtype and shape.
-    metadata : dict of str to str, optional
-
-    Raises
-    ------
-    InvalidInput
-        An array has a dtype that cannot be stored.
-    OSError
-        The file cannot be written; also a GNNLabError.
+    A dtype that the format lacks is stored as bytes; the header tells dtype and shape. Raises
+    InvalidInput for one that cannot be stored, and an OSError if the file cannot be written.
     """
     described: dict[str, Any] = {}
     data, sums, others, end = [], {}, {}, 0
@@ -108,19 +97,9 @@ class Arrays:
 def open_arrays(path: Path, writer: str) -> Iterator[Arrays]:
     """Open a file of :func:`write_arrays`, or another one of safetensors.
 
-    Parameters
-    ----------
-    path : Path
-    writer : str
-        Name of the function that writes such files, for the error.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read; also a GNNLabError.
-    InvalidInput
-        The file is damaged, or not of this format. Python's errors in the block, which a damaged
-        description causes, are raised as this one.
+    Raises an OSError if the file cannot be read, and InvalidInput, which names the function
+    ``writer``, if it is damaged or of another format. Python's errors in the block, which a damaged
+    description causes, are raised as that.
     """
     from safetensors import SafetensorError as damage
     from safetensors import safe_open

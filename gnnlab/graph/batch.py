@@ -19,8 +19,7 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
-from gnnlab.graph.core import GraphCore, GraphT
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import GraphCore, GraphT, refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
@@ -37,10 +36,6 @@ def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> Graph
     ndata, edata : list of str or None, optional
         Node and edge features to keep; all by default, none with None. Each graph must have them,
         with rows of the same shape and dtype.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -76,13 +71,8 @@ def unbatch(g: GraphT, node_split: Any = None, edge_split: Any = None) -> list[G
 
     Parameters
     ----------
-    g : Graph
     node_split, edge_split : tensor or dict of tensor by type, optional
         Number of nodes and of edges of each graph, instead of those stored in the batch.
-
-    Returns
-    -------
-    list of Graph
 
     Examples
     --------
@@ -155,19 +145,7 @@ def set_batch_num_edges(g: GraphCore, val: torch.Tensor | Mapping[Any, torch.Ten
 def broadcast_nodes(
     graph: GraphCore, graph_feat: torch.Tensor, *, ntype: str | None = None
 ) -> torch.Tensor:
-    """Repeat the row of each graph for all of its nodes.
-
-    Parameters
-    ----------
-    graph : Graph
-    graph_feat : torch.Tensor
-        Shape (batch size, ...).
-    ntype : str, optional
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N, ...).
+    """Repeat the row of each graph for all of its nodes: shape (batch size, ...) to (N, ...).
 
     Examples
     --------

@@ -19,7 +19,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_ids
@@ -140,11 +140,6 @@ def to_block(
     -------
     Block
         Edges in the order of ``g``; ``edata[EID]`` holds their IDs in ``g``. Features follow.
-
-    Raises
-    ------
-    InvalidInput
-        ``dst_nodes`` or ``src_nodes`` lack a node that they must include, or repeat one.
 
     Examples
     --------

@@ -13,13 +13,12 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, whole_number
-from gnnlab.graph.core import GraphCore, GraphT
-from gnnlab.graph.derive import keep_edges, refuse_block
+from gnnlab.graph.core import GraphCore, GraphT, refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import node_dict, read_ids, read_nodes
 from gnnlab.graph.queries import adj_external, incident_slots
 from gnnlab.graph.relation import Relation
-from gnnlab.graph.subgraph import frame_of, node_subgraph, number_nodes
+from gnnlab.graph.subgraph import frame_of, keep_edges, node_subgraph, number_nodes
 
 
 def compact_graphs(
@@ -98,7 +97,6 @@ def khop_in_subgraph(
 
     Parameters
     ----------
-    graph : Graph
     nodes : IDs or dict of IDs by node type
     k : int
         Number of hops, equal to the number of layers of a network.
@@ -193,10 +191,6 @@ def reorder_graph(
         Keep the old IDs as ``ndata[dgl.NID]`` and ``edata[dgl.EID]``.
     permute_config : dict, optional
 
-    Returns
-    -------
-    Graph
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -234,7 +228,7 @@ def reorder_graph(
         raise InvalidInput(
             f"edge_permute_algo must be 'src', 'dst' or 'custom'; found {edge_permute_algo!r}"
         )
-    return keep_edges(part, {part.canonical_etypes[0]: edges})
+    return keep_edges(part, {part.canonical_etypes[0]: edges}, None, store_ids=False)
 
 
 def _common_sizes(graphs: list[GraphCore]) -> dict[str, int]:

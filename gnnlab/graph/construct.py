@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, whole_number
+from gnnlab.graph.core import check_counts
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import ONE_ETYPE, EdgeType
@@ -38,17 +39,6 @@ def graph(
     device : torch.device, optional
         Device of the graph; by default that of the data.
 
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    OutOfRange
-        An ID is negative or not below ``num_nodes``.
-    InvalidInput
-        Sources and destinations differ in length, or IDs are not integers.
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -63,14 +53,13 @@ def graph(
     DGL user guide, chapter 1.2, "Graphs, Nodes, and Edges".
     """
     kind, arrays = _read(data)
-    if kind in ("csr", "csc"):
-        relation, ids_dtype = _from_compressed(kind, arrays, num_nodes)
-    else:
-        src, dst = arrays
-        count = _count(num_nodes, src, dst)
-        relation, ids_dtype = Relation.from_edges(src, dst, count, count), src.dtype
-    sizes = {"_N": relation.num_src}
-    made = Graph(sizes, {ONE_ETYPE: relation}, idtype=_idtype(idtype, ids_dtype))
+    count = max(_least(kind, arrays))
+    if num_nodes is not None:
+        count = whole_number(num_nodes, "num_nodes")
+    idtype = _idtype(idtype, kind, arrays)
+    check_counts([count], idtype, "nodes")  # before arrays of this size are made
+    relation = _relation(kind, arrays, count, count)
+    made = Graph({"_N": count}, {ONE_ETYPE: relation}, idtype=idtype)
     return made if device is None else made.to(device)
 
 
@@ -91,10 +80,6 @@ def heterograph(
         Node type → number of nodes; by default the largest ID of each type plus one.
     idtype, device
         As in :func:`graph`.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -123,28 +108,25 @@ def heterograph(
                 f"found {etype!r}"
             )
         read[etype] = _read(data)
-    counts = {ntype: _count(count) for ntype, count in (num_nodes_dict or {}).items()}
-    for etype, (kind, arrays) in read.items():
-        if kind in ("csr", "csc"):
-            read[etype] = ("coo", _compressed_to_coo(kind, arrays))
-    for ntype in {name for etype in read for name in (etype[0], etype[2])}:
-        ends = [a[0] for e, (_, a) in read.items() if e[0] == ntype]
-        ends += [a[1] for e, (_, a) in read.items() if e[2] == ntype]
-        if ntype not in counts:
-            if num_nodes_dict is not None:
+    counts = {t: whole_number(count, "num_nodes") for t, count in (num_nodes_dict or {}).items()}
+    least: dict[str, int] = {}
+    for etype, edges in read.items():
+        for ntype, size in zip(etype[::2], _least(*edges), strict=True):
+            if num_nodes_dict is not None and ntype not in counts:
                 raise InvalidInput(f"num_nodes_dict lacks node type {ntype!r}, which edges use")
-            counts[ntype] = _count(None, *ends)
+            least[ntype] = max(least.get(ntype, 0), size)
+    counts = {**least, **counts}
+    idtypes = {_idtype(idtype, *edges) for edges in read.values()} or {idtype or torch.int64}
+    idtype = idtypes.pop() if len(idtypes) == 1 else torch.int64
+    check_counts(counts.values(), idtype, "nodes")
     relations = {}
     for etype in sorted(read):
-        src, dst = read[etype][1]
         try:
-            relations[etype] = Relation.from_edges(src, dst, counts[etype[0]], counts[etype[2]])
+            relations[etype] = _relation(*read[etype], counts[etype[0]], counts[etype[2]])
         except (InvalidInput, OutOfRange) as error:
             raise type(error)(f"edge type {etype}: {error}", code=error.code) from None
-    dtypes = {arrays[0].dtype for _, arrays in read.values()}
-    given = dtypes.pop() if len(dtypes) == 1 else torch.int64
     sizes = {ntype: counts[ntype] for ntype in sorted(counts)}
-    made = Graph(sizes, relations, idtype=_idtype(idtype, given))
+    made = Graph(sizes, relations, idtype=idtype)
     return made if device is None else made.to(device)
 
 
@@ -156,10 +138,6 @@ def rand_graph(
     Parameters
     ----------
     num_nodes, num_edges : int
-
-    Returns
-    -------
-    Graph
     """
     num_nodes = whole_number(num_nodes, "num_nodes")
     num_edges = whole_number(num_edges, "num_edges")
@@ -225,56 +203,24 @@ def _integers(part: Any) -> torch.Tensor:
     return ids if ids.dtype in (torch.int64, torch.int32) else ids.long()
 
 
-def _idtype(wanted: torch.dtype | None, given: torch.dtype) -> torch.dtype:
-    if wanted is None:
-        return given
-    if wanted not in (torch.int64, torch.int32):
+def _idtype(wanted: torch.dtype | None, kind: str, arrays: list[torch.Tensor]) -> torch.dtype:
+    if wanted not in (torch.int64, torch.int32, None):
         raise InvalidInput(f"idtype must be torch.int64 or torch.int32; found {wanted}")
-    return wanted
+    return wanted or arrays[kind != "coo"].dtype
 
 
-def _count(num_nodes: int | None, *ends: torch.Tensor) -> int:
-    if num_nodes is not None:
-        return whole_number(num_nodes, "num_nodes")
-    return max([int(ids.max()) + 1 for ids in ends if len(ids)], default=0)
+def _least(kind: str, arrays: list[torch.Tensor]) -> tuple[int, int]:
+    """Return the numbers of sources and of destinations that the edges need."""
+    above = [int(ids.max()) + 1 if len(ids) else 0 for ids in arrays[:2]]
+    rows = len(arrays[0]) - 1
+    return {"coo": (above[0], above[1]), "csr": (rows, above[1]), "csc": (above[1], rows)}[kind]
 
 
-def _from_compressed(
-    kind: str, arrays: list[torch.Tensor], num_nodes: int | None
-) -> tuple[Relation, torch.dtype]:
+def _relation(kind: str, arrays: list[torch.Tensor], num_src: int, num_dst: int) -> Relation:
+    if kind == "coo":
+        return Relation.from_edges(arrays[0], arrays[1], num_src, num_dst)
     indptr, indices, eids = arrays
-    _check_indptr(kind, indptr, indices)
-    count = max(len(indptr) - 1, _count(num_nodes, indices))
-    if num_nodes is not None and count > num_nodes:
-        raise InvalidInput(
-            f"num_nodes is {num_nodes}, but the {kind} arrays describe {count} nodes"
-        )
-    check_ids(indices, count, "node")
-    tail = indptr[-1:].expand(count - (len(indptr) - 1))
-    adjacency = Adjacency(
-        torch.cat([indptr, tail]).long(), narrow(indices, count), _edge_order(eids, indices)
-    )
-    named = {kind: adjacency}
-    relation = Relation(count, count, csc=named.get("csc"), csr=named.get("csr"))
-    if not adjacency.ascends():
-        relation = Relation(count, count, relation.coo())
-    return relation, indices.dtype
-
-
-def _compressed_to_coo(kind: str, arrays: list[torch.Tensor]) -> list[torch.Tensor]:
-    indptr, indices, eids = arrays
-    _check_indptr(kind, indptr, indices)
-    order = _edge_order(eids, indices)
-    rows = torch.repeat_interleave(
-        torch.arange(len(indptr) - 1, device=indptr.device), torch.diff(indptr)
-    )
-    if order is not None:
-        place = torch.argsort(order)
-        rows, indices = rows[place], indices[place]
-    return [rows.to(indices.dtype), indices] if kind == "csr" else [indices, rows.to(indices.dtype)]
-
-
-def _check_indptr(kind: str, indptr: torch.Tensor, indices: torch.Tensor) -> None:
+    groups, others = (num_src, num_dst) if kind == "csr" else (num_dst, num_src)
     steps = torch.diff(indptr)
     if (
         len(indptr) == 0
@@ -286,6 +232,16 @@ def _check_indptr(kind: str, indptr: torch.Tensor, indices: torch.Tensor) -> Non
             f"{kind} indptr must start at 0, never fall and end at the number of indices, "
             f"{len(indices)}"
         )
+    if len(steps) > groups:
+        raise InvalidInput(
+            f"num_nodes is {groups}, but the {kind} arrays describe {len(steps)} nodes"
+        )
+    check_ids(indices, others, "node")
+    indptr = torch.cat([indptr, indptr[-1:].expand(groups - len(steps))]).long()
+    adjacency = Adjacency(indptr, narrow(indices, others), _edge_order(eids, indices))
+    made = {kind: adjacency}
+    relation = Relation(num_src, num_dst, csc=made.get("csc"), csr=made.get("csr"))
+    return relation if adjacency.ascends() else Relation(num_src, num_dst, relation.coo())
 
 
 def _edge_order(eids: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:

@@ -43,10 +43,6 @@ def from_scipy(
         int64 or int32.
     device : torch.device, optional
 
-    Returns
-    -------
-    Graph
-
     Examples
     --------
     >>> import gnnlab as dgl, scipy.sparse
@@ -89,10 +85,6 @@ def bipartite_from_scipy(
         Two different node types, and the relation from the first to the second.
     eweight_name, idtype, device
         As in :func:`from_scipy`.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -156,10 +148,6 @@ def from_networkx(
     idtype, device
         As in :func:`from_scipy`.
 
-    Returns
-    -------
-    Graph
-
     Examples
     --------
     >>> import gnnlab as dgl, networkx as nx
@@ -198,10 +186,6 @@ def bipartite_from_networkx(
         Attributes of either side and of the edges to keep as features.
     edge_id_attr_name, idtype, device
         As in :func:`from_networkx`.
-
-    Returns
-    -------
-    Graph
     """
     _check_two_types(utype, vtype, "from_networkx")
     if not nx_graph.is_directed():

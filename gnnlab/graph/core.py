@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, no_graph
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
@@ -39,6 +39,22 @@ def check_counts(counts: Iterable[int], idtype: torch.dtype, what: str) -> None:
             "" if idtype is torch.int64 else "; int64 holds more: idtype=torch.int64, or g.long()"
         )
         raise InvalidInput(f"{most} {what} do not fit into IDs of {idtype}{more}")
+
+
+def refuse_block(g: GraphCore, what: str) -> None:
+    """Raise InvalidInput if a function for graphs was called with a block, or with no graph."""
+    if not isinstance(g, GraphCore):
+        no_graph(g, what)
+    if g.is_block:
+        raise InvalidInput(
+            f"{what} needs a graph, found a block, whose source and destination nodes are numbered "
+            "apart; change the graph before it is cut into blocks"
+        )
+
+
+def copied_node_frames(g: GraphCore, copy: bool = True) -> dict[str, Frame] | None:
+    """Return frames for a graph with the same nodes, or None without ``copy``."""
+    return {name: frame.copy() for name, frame in g.node_frames().items()} if copy else None
 
 
 def _check_initializer(initializer: Any) -> None:
@@ -162,19 +178,9 @@ class GraphCore:
         return len(self.node_frames()) == 1 and len(self.relations) == 1
 
     def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
-        """Complete an edge type name to its triple.
+        """Complete a relation name to its triple; None is the only edge type.
 
-        Parameters
-        ----------
-        etype : str, tuple or None
-            A relation name, a triple, or None where there is one edge type.
-
-        Raises
-        ------
-        NotFound
-            No such edge type.
-        InvalidInput
-            Several edge types fit; the message lists them.
+        Raises NotFound, or InvalidInput if several edge types fit.
         """
         return complete_etype(etype, self.relations)
 

@@ -13,13 +13,12 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, whole_number
-from gnnlab.graph.core import GraphCore, GraphT, check_counts
-from gnnlab.graph.derive import keep_edges, refuse_block, replace_edges
+from gnnlab.graph.core import GraphCore, GraphT, check_counts, copied_node_frames, refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.ids import pair_up, read_ids
 from gnnlab.graph.names import EdgeType
 from gnnlab.graph.relation import Relation, narrow
-from gnnlab.graph.subgraph import node_subgraph
+from gnnlab.graph.subgraph import keep_edges, node_subgraph
 
 Features = Mapping[str, Any]
 
@@ -31,7 +30,6 @@ def add_nodes(
 
     Parameters
     ----------
-    g : Graph
     num : int
         Number of new nodes.
     data : dict, optional
@@ -39,10 +37,6 @@ def add_nodes(
         the old nodes lack, are 0, or what :meth:`Graph.set_n_initializer` says.
     ntype : str, optional
         Their type, where there are several.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -66,7 +60,6 @@ def add_edges(
 
     Parameters
     ----------
-    g : Graph
     u, v : int, sequence of int or tensor
         Sources and destinations; one of them may be single.
     data : dict, optional
@@ -74,10 +67,6 @@ def add_edges(
         the old edges lack, are 0, or what :meth:`Graph.set_e_initializer` says.
     etype : str or tuple, optional
         Their type, where there are several.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -101,7 +90,8 @@ def add_edges(
     dst = torch.cat([old_dst, narrow(dst, old.num_dst)])
     relation = Relation(old.num_src, old.num_dst, (src, dst))
     frame = _extend(g.edge_frames[name], len(dst) - len(old_dst), data or {})
-    return replace_edges(g, {name: relation}, {name: frame})
+    frames = {etype: each.copy() for etype, each in g.edge_frames.items()} | {name: frame}
+    return g.derive({**g.relations, name: relation}, None, copied_node_frames(g), frames)
 
 
 def remove_nodes(g: GraphT, nids: Any, ntype: str | None = None, store_ids: bool = False) -> GraphT:
@@ -109,16 +99,11 @@ def remove_nodes(g: GraphT, nids: Any, ntype: str | None = None, store_ids: bool
 
     Parameters
     ----------
-    g : Graph
     nids : IDs or boolean mask
     ntype : str, optional
         Their type, where there are several.
     store_ids : bool
         Keep the old IDs as ``ndata[dgl.NID]`` and ``edata[dgl.EID]``, for all types.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -140,16 +125,11 @@ def remove_edges(
 
     Parameters
     ----------
-    g : Graph
     eids : IDs or boolean mask
     etype : str or tuple, optional
         Their type, where there are several.
     store_ids : bool
         Keep the old IDs as ``edata[dgl.EID]``, for all types.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -163,7 +143,7 @@ def remove_edges(
     if store_ids:
         for other, relation in g.relations.items():
             kept.setdefault(other, torch.arange(relation.num_edges, device=g.device))
-    return keep_edges(g, kept, store_ids)
+    return keep_edges(g, kept, None, store_ids)
 
 
 def in_place(change: Callable[..., GraphCore]) -> Callable[..., None]:

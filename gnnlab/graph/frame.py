@@ -23,11 +23,6 @@ def as_tensor(value: Any, what: str = "", *, integers: bool = False) -> torch.Te
 
     Tensors stay as they are. The error begins with ``what``; with ``integers=True`` it asks for
     integers.
-
-    Raises
-    ------
-    InvalidInput
-        The value holds something else than numbers, or rows of different lengths.
     """
     if isinstance(value, torch.Tensor) and value.layout is torch.strided:
         return value
@@ -49,10 +44,7 @@ def as_tensor(value: Any, what: str = "", *, integers: bool = False) -> torch.Te
 
 
 def _array(value: Any) -> np.ndarray:
-    """Turn columns of pandas into an array; dtypes of its own, such as Int64, must lack no value.
-
-    pandas turns columns of several such dtypes into Python objects.
-    """
+    """Turn columns of pandas into an array; in its own dtypes, such as Int64, no value may lack."""
     is_frame = hasattr(value, "columns") and hasattr(value, "items")
     columns = list(value.items()) if is_frame else [(getattr(value, "name", None), value)]
     for name, column in columns:
@@ -199,20 +191,7 @@ def versions(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int | 
 
 
 def is_unchanged(before: list[tuple[torch.Tensor, int | None]], now: list[torch.Tensor]) -> bool:
-    """Whether these are the tensors that :func:`versions` took, and surely not written to since.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.graph.frame import is_unchanged, versions
-    >>> x = torch.zeros(3)
-    >>> before = versions([x])
-    >>> is_unchanged(before, [x]), is_unchanged(before, [x.clone()])
-    (True, False)
-    >>> x[0] = 1
-    >>> is_unchanged(before, [x])
-    False
-    """
+    """Whether these are the tensors that :func:`versions` took, and surely not written to since."""
     return len(before) == len(now) and all(
         old is new and count is not None and count == new._version
         for (old, count), new in zip(before, now, strict=True)
@@ -309,17 +288,10 @@ class Frame(MutableMapping[str, torch.Tensor]):
                 self._columns[name] = value
 
     def initial(self, name: str, like: torch.Tensor, rows: slice | None = None) -> torch.Tensor:
-        """Return rows, by default all, of a column that nobody wrote.
+        """Return rows, by default all, of a column that nobody wrote and that is ``like`` another.
 
         They are made by ``initializers[name]``, else by ``initializers[None]``, which take shape,
         dtype, device and the slice of rows; else they are zeros.
-
-        Parameters
-        ----------
-        name : str
-        like : torch.Tensor
-            Has the shape of rows, the dtype and the device of the column.
-        rows : slice, optional
         """
         rows = rows or slice(0, self.num_rows)
         shape = (rows.stop - rows.start, *like.shape[1:])
@@ -361,13 +333,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         return self._ids_of[1]
 
     def scheme(self, indent: int = 0) -> str:
-        """Describe shape (of one row) and dtype of each column, as DGL's ``repr`` does.
-
-        Parameters
-        ----------
-        indent : int
-            Column where the text begins; further lines are aligned with it.
-        """
+        """Describe shape (of one row) and dtype of each column, as DGL's ``repr`` does."""
         columns = (
             f"{name!r}: Scheme(shape={tuple(column.shape[1:])}, dtype={column.dtype})"
             for name, column in self.items()

@@ -23,6 +23,7 @@ from gnnlab.graph import (
     neighbor,
     placement,
     queries,
+    simple,
     slices,
     subgraph,
     transform,
@@ -120,7 +121,7 @@ class Graph(GraphCore):
     reverse = transform.reverse
     add_self_loop = transform.add_self_loop
     remove_self_loop = transform.remove_self_loop
-    to_simple = transform.to_simple
+    to_simple = simple.to_simple
     reorder_graph = compact.reorder_graph
     khop_in_subgraph = compact.khop_in_subgraph
     khop_out_subgraph = compact.khop_out_subgraph

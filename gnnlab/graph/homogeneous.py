@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.core import GraphCore, GraphT, check_counts
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import GraphCore, GraphT, check_counts, refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType, describe
@@ -37,7 +36,6 @@ def to_homogeneous(
 
     Parameters
     ----------
-    G : Graph
     ndata, edata : list of str, optional
         Features to keep. Each type that has nodes, or edges, must have them, with rows of the same
         shape.
@@ -74,25 +72,29 @@ def to_homogeneous(
     result = G.derive(
         {ONE_ETYPE: relation},
         {"_N": total},
-        {"_N": _stack(G, G.node_frames(), node_counts, ndata, (NID, NTYPE), store_type)},
-        {ONE_ETYPE: _stack(G, G.edge_frames, edge_counts, edata, (EID, ETYPE), store_type)},
+        {"_N": stacked(G, G.node_frames(), ndata or (), NID, NTYPE if store_type else None)},
+        {ONE_ETYPE: stacked(G, G.edge_frames, edata or (), EID, ETYPE if store_type else None)},
     )
     return (result, node_counts, edge_counts) if return_count else result
 
 
-def _stack(
+def stacked(
     g: GraphCore,
     frames: Mapping[Any, Frame],
-    counts: list[int],
-    names: Iterable[str] | None,
-    reserved: tuple[str, str],
-    store_type: bool,
+    names: Iterable[str],
+    own_id: str,
+    type_id: str | None,
+    kinds: Sequence[int] | None = None,
 ) -> Frame:
-    """Stack the rows of all types, with the ID within the type and the type ID of each."""
+    """Stack the rows of all types, with the ID within the type and the type ID of each.
+
+    Without ``kinds``, the type IDs are the positions of the types.
+    """
+    counts = [frame.num_rows for frame in frames.values()]
     what = next((frame.what for frame in frames.values()), "node")
-    stacked = Frame(sum(counts), None, g.device, what)
+    made = Frame(sum(counts), None, g.device, what)
     filled = {kind: frame for kind, frame in frames.items() if frame.num_rows} or frames
-    for name in names or ():
+    for name in names:
         lacking = [kind for kind, frame in filled.items() if name not in frame]
         if lacking:
             raise NotFound(
@@ -105,17 +107,13 @@ def _stack(
                 f"{what} feature {name!r} differs in shape or dtype between types: "
                 + describe(f"{tuple(column.shape[1:])} {column.dtype}" for column in columns)
             )
-        stacked[name] = torch.cat(columns)
-    own_id, type_id = reserved
-    ids = [torch.arange(count, device=g.device) for count in counts]
-    stacked[own_id] = (
-        g.as_ids(torch.cat(ids)) if ids else g.as_ids(torch.arange(0, device=g.device))
-    )
-    if store_type:
-        repeats = torch.tensor(counts, dtype=torch.int64, device=g.device)
-        kinds = torch.arange(len(counts), device=g.device)
-        stacked[type_id] = torch.repeat_interleave(kinds, repeats)
-    return stacked
+        made[name] = torch.cat(columns)
+    rows = [torch.arange(count, device=g.device) for count in counts]
+    made[own_id] = g.as_ids(torch.cat([torch.arange(0, device=g.device), *rows]))
+    if type_id is not None:
+        ids = torch.tensor(range(len(counts)) if kinds is None else kinds, dtype=torch.int64)
+        made[type_id] = ids.repeat_interleave(torch.tensor(counts, dtype=torch.int64)).to(g.device)
+    return made
 
 
 def to_heterogeneous(

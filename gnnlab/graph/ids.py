@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,21 +12,6 @@ from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.relation import check_ids
 
 _DTYPES = (torch.int64, torch.int32)
-
-
-class _HasTypes(Protocol):
-    """What reading IDs by type needs of a graph."""
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def resolve_ntype(self, ntype: str | None) -> str: ...
-
-    def to_canonical_etype(self, etype: Any) -> Any: ...
-
-    def num_nodes(self, ntype: str) -> int: ...
-
-    def num_edges(self, etype: Any) -> int: ...
 
 
 def read_ids(
@@ -87,13 +72,7 @@ def read_ids(
 
 
 def as_integers(value: Any, what: str, masks: bool = False) -> torch.Tensor:
-    """Return integers of any dtype, an empty list, or with ``masks`` a boolean mask, as a tensor.
-
-    Raises
-    ------
-    InvalidInput
-        ``what``, the subject of the message, is something else.
-    """
+    """Return integers, an empty list or, with ``masks``, a boolean mask as a tensor."""
     found = as_tensor(value, what, integers=True)
     is_real = found.is_floating_point()
     if found.numel() == 0 and is_real:
@@ -125,21 +104,21 @@ def is_scalar(value: Any) -> bool:
     )
 
 
-def node_dict(graph: _HasTypes, nodes: Any) -> dict[str, Any]:
+def node_dict(graph: Any, nodes: Any) -> dict[str, Any]:
     """Return nodes as {type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(nodes, dict):
         return {graph.resolve_ntype(ntype): ids for ntype, ids in nodes.items()}
     return {graph.resolve_ntype(None): nodes}
 
 
-def edge_dict(graph: _HasTypes, edges: Any) -> dict[Any, Any]:
+def edge_dict(graph: Any, edges: Any) -> dict[Any, Any]:
     """Return edges as {canonical type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(edges, dict):
         return {graph.to_canonical_etype(etype): ids for etype, ids in edges.items()}
     return {graph.to_canonical_etype(None): edges}
 
 
-def read_nodes(graph: _HasTypes, nodes: Any) -> dict[str, torch.Tensor]:
+def read_nodes(graph: Any, nodes: Any) -> dict[str, torch.Tensor]:
     """Return distinct nodes as {type: tensor of IDs}; see :func:`read_ids`."""
     return {
         ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device, distinct=True)
@@ -147,7 +126,7 @@ def read_nodes(graph: _HasTypes, nodes: Any) -> dict[str, torch.Tensor]:
     }
 
 
-def read_edges(graph: _HasTypes, edges: Any, distinct: bool = False) -> dict[Any, torch.Tensor]:
+def read_edges(graph: Any, edges: Any, distinct: bool = False) -> dict[Any, torch.Tensor]:
     """Return edges as {canonical type: tensor of IDs}; see :func:`read_ids`."""
     return {
         etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device, distinct=distinct)

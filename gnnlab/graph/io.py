@@ -26,7 +26,7 @@ from gnnlab.errors import (
     writing,
 )
 from gnnlab.graph.arrayfile import open_arrays, write_arrays
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import is_scalar, read_ids

@@ -26,7 +26,7 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.queries import edge_ids, in_edges, incident_slots, out_edges
 from gnnlab.graph.relation import Relation
-from gnnlab.ops import primitive
+from gnnlab.ops import autograd
 from gnnlab.ops.groups import Groups, NodeGroups
 from gnnlab.ops.spmm import check_number
 
@@ -81,7 +81,7 @@ class EdgeBatch:
 def _at_end(relation: Relation, end: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Return a function that takes the row at one end of each edge, with a fast gradient."""
     groups = NodeGroups(relation, end)
-    return lambda rows, _: primitive.gather(groups, rows)
+    return lambda rows, _: autograd.gather(groups, rows)
 
 
 class NodeBatch:
@@ -163,7 +163,7 @@ def update_all(
         for ntype, names in by_target.items()
     }
     for ntype, values in found.items():
-        _write(graph.dst_frames[ntype], values)
+        graph.dst_frames[ntype].update(values)
         if apply_node_func is not None:
             apply_nodes(graph, apply_node_func, ntype=ntype)
 
@@ -256,11 +256,6 @@ def _check_reduce(function: Any) -> None:
         _check_function(function, "reduce", 'fn.sum("m", "h")')
 
 
-def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
-    for name, value in values.items():
-        frame[name] = value
-
-
 def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Rows:
     relation = graph.relations[etype]
     _check_reduce(reduce)
@@ -346,7 +341,7 @@ def _reduce_by_degree(
         counts = [degree * len(nodes) for degree, nodes in alike]
         for name, value in messages.items():  # all at once, as is then the gradient
             # Of a plain split, a function could not change its mailbox in place.
-            split = torch.unsafe_split_with_sizes(primitive.gather(groups, value), counts)
+            split = torch.unsafe_split_with_sizes(autograd.gather(groups, value), counts)
             for box, part, (degree, nodes) in zip(boxes, split, alike, strict=True):
                 box[name] = part.reshape(len(nodes), degree, *value.shape[1:])
     parts: list[tuple[str, Rows]] = []
@@ -388,7 +383,7 @@ def apply_edges(
     """
     if is_all(edges):
         for name in _etypes(graph, etype):
-            _write(graph.edge_frames[name], _messages(graph, name, func, None))
+            graph.edge_frames[name].update(_messages(graph, name, func, None))
         return
     name = graph.to_canonical_etype(etype)
     frame = graph.edge_frames[name]
@@ -421,7 +416,7 @@ def apply_nodes(
     name = graph.resolve_ntype(ntype, graph.dst_frames)
     frame = graph.dst_frames[name]
     if is_all(v):
-        _write(frame, _call(func, "apply", NodeBatch(frame, None, {}, name)))
+        frame.update(_call(func, "apply", NodeBatch(frame, None, {}, name)))
         return
     nodes = read_ids(v, frame.num_rows, "node", graph.device, distinct=True)
     _write_rows(frame, nodes, _call(func, "apply", NodeBatch(frame, nodes, {}, name)))

@@ -45,7 +45,6 @@ def sample_neighbors(
 
     Parameters
     ----------
-    g : Graph
     nodes : IDs, or dict of IDs by node type
         The seeds. A seed without in-edges gets none; one that is given twice gets its edges twice.
     fanout : int or dict
@@ -161,13 +160,10 @@ def sample_layer(
         A graph whose parts are on other machines has that method.
     seeds : dict of torch.Tensor
         IDs in range by node type (not checked); types may be left out.
-    fanouts : dict of int
-        By edge type, as :func:`read_fanouts` returns them.
-    prob : str or tensor or dict, optional
+    fanouts, excluded : dict by edge type
+        As :func:`read_fanouts` and :func:`read_excluded` return them.
+    prob, replace
         As for :func:`sample_neighbors`.
-    replace : bool
-    excluded : dict
-        As :func:`read_excluded` returns it.
     inward : bool
         Sample in-edges; otherwise out-edges.
     until : Until, optional
@@ -213,7 +209,7 @@ def _edge_ids(g: GraphCore, adjacency: Adjacency, slots: torch.Tensor) -> Any:
         if at.device.type != "cpu":
             return g.as_ids(adjacency.eids[at])
         ids = kernels.gather.empty(at.shape, g.idtype)
-        kernels.take.take(adjacency.eids.numpy(), at.numpy(), ids.numpy())
+        kernels.gather_numba.take(adjacency.eids.numpy(), at.numpy(), ids.numpy())
         return ids
 
     return make
@@ -224,17 +220,8 @@ def sample_layers(
 ) -> tuple[torch.Tensor, list[tuple[int, int, Picked]]] | None:
     """Sample in-edges for all layers of a mini-batch in one go, with kernels in Triton.
 
-    Parameters
-    ----------
-    g : Graph
-        Homogeneous.
-    seeds : torch.Tensor
-        Shape (S,), int32 or int64; may be on the host.
-    fanouts : sequence of int
-        In the order of sampling.
-    replace : bool
-    device : torch.device
-        Where Triton runs, see :func:`gnnlab.system.accelerators.runs_triton`.
+    The graph is homogeneous. Seeds, shape (S,), may be on the host; fanouts are in the order of
+    sampling; Triton runs on the device, see :func:`gnnlab.system.accelerators.runs_triton`.
 
     Returns
     -------
@@ -245,11 +232,6 @@ def sample_layers(
         same as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys
         are used. None, and no key is used, if the kernels do not cover the case, or the graph is
         neither on the device nor in pinned memory.
-
-    Raises
-    ------
-    InvalidInput
-        A seed does not exist or stands twice among the seeds.
     """
     adjacency, triton = g.relation().csc(), kernels.sample_triton
     there = adjacency.indices.device == device or adjacency.indices.is_pinned()
@@ -300,12 +282,8 @@ def pick(
 ) -> tuple[torch.Tensor, ...]:
     """Sample slots of the seeds' rows, on the CPU or a GPU; ``names`` is ignored on a GPU.
 
-    Returns
-    -------
-    ptr, slots, sources : torch.Tensor
-        As in :func:`gnnlab.kernels.sample.sample_neighbors`.
-    sizes : torch.Tensor
-        On a GPU only: the number of slots of each seed, shape (S,).
+    Returns ``ptr``, ``slots`` and ``sources`` as :func:`gnnlab.kernels.sample.sample_neighbors`
+    does, and on a GPU the number of slots of each seed, shape (S,).
     """
     eids = None if weights is None or adjacency.ordered else adjacency.eids
     arrays = (adjacency.indptr, adjacency.indices, seeds)

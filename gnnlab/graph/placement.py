@@ -28,17 +28,7 @@ def as_int32(graph: GraphT) -> GraphT:
 
 
 def astype(graph: GraphT, idtype: torch.dtype) -> GraphT:
-    """Return the same graph with int32 or int64 IDs.
-
-    Parameters
-    ----------
-    idtype : torch.dtype
-        ``torch.int32`` or ``torch.int64``.
-
-    Raises
-    ------
-    InvalidInput
-        IDs cannot be of this dtype, or the graph is too large for it.
+    """Return the same graph with IDs of another dtype, ``torch.int32`` or ``torch.int64``.
 
     Examples
     --------
@@ -63,13 +53,7 @@ def _with_idtype(graph: GraphT, idtype: torch.dtype) -> GraphT:
 
 
 def to(graph: GraphT, device: Any, **kwargs: Any) -> GraphT:
-    """Return the graph with structure and features on a device.
-
-    Parameters
-    ----------
-    device : torch.device, str or int
-        As in torch; an int is a GPU.
-    """
+    """Return the graph with structure and features on a device; an int is a GPU."""
     device = accelerators.read_device(device)
     return copied(graph, device, copier(device))
 
@@ -93,17 +77,9 @@ def cpu(graph: GraphT) -> GraphT:
 
 
 def formats(graph: GraphCore, formats: str | list[str] | None = None) -> Any:
-    """Return which sparse formats exist, or a graph restricted to some.
+    """Return which sparse formats exist, or a graph restricted to some of "coo", "csr", "csc".
 
-    Parameters
-    ----------
-    formats : str or list of str, optional
-        Of "coo", "csr", "csc".
-
-    Returns
-    -------
-    dict or Graph
-        Without argument ``{"created": […], "not created": […]}``.
+    Without argument, a dict ``{"created": […], "not created": […]}``.
     """
     if formats is None:
         allowed = graph._formats or ["coo", "csr", "csc"]

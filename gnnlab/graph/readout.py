@@ -29,7 +29,6 @@ def readout_nodes(
 
     Parameters
     ----------
-    graph : Graph
     feat : str
         Name of a node feature, shape (N, ...).
     weight : str, optional
@@ -155,7 +154,6 @@ def topk_nodes(
 
     Parameters
     ----------
-    graph : Graph
     feat : str
         Feature of shape (N, D).
     k : int

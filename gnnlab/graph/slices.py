@@ -10,6 +10,7 @@ import torch
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame
+from gnnlab.graph.homogeneous import stacked
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation
 
@@ -54,26 +55,19 @@ def slice_of_types(graph: GraphT, key: tuple[Any, ...]) -> GraphT:
         src, dst = graph.relations[etype].coo()
         ends[0].append(src.long() + first[etype[0]])
         ends[1].append(dst.long() + first[etype[2]])
-    frames = {
-        "+".join(types): _stack(
-            graph,
-            [graph.node_frames()[ntype] for ntype in types],
-            [graph.get_ntype_id(ntype) for ntype in types],
-            (NID, NTYPE),
-        )
-        for types in (sources, targets)
-    }
+    frames: dict[str, Frame] = {}
+    for ntypes in (sources, targets):
+        each = {ntype: graph.node_frames()[ntype] for ntype in ntypes}
+        kinds = [graph.get_ntype_id(ntype) for ntype in ntypes]
+        frames["+".join(ntypes)] = _of_all(graph, each, NID, NTYPE, kinds)
     sizes = {name: frame.num_rows for name, frame in frames.items()}
     together: EdgeType = ("+".join(sources), "+".join(names), "+".join(targets))
     relation = Relation(
         sizes[together[0]], sizes[together[2]], (torch.cat(ends[0]), torch.cat(ends[1]))
     )
-    edges = _stack(
-        graph,
-        [graph.edge_frames[etype] for etype in fitting],
-        [graph.get_etype_id(etype) for etype in fitting],
-        (EID, ETYPE),
-    )
+    of_edges = {etype: graph.edge_frames[etype] for etype in fitting}
+    kinds = [graph.get_etype_id(etype) for etype in fitting]
+    edges = _of_all(graph, of_edges, EID, ETYPE, kinds)
     return graph.derive({together: relation}, sizes, frames, {together: edges})
 
 
@@ -82,14 +76,12 @@ def _offsets(graph: GraphCore, ntypes: list[str]) -> dict[str, int]:
     return dict(zip(ntypes, accumulate(counts, initial=0), strict=False))
 
 
-def _stack(graph: GraphCore, frames: list[Frame], ids: list[int], names: tuple[str, str]) -> Frame:
-    counts = [frame.num_rows for frame in frames]
-    stacked = Frame(sum(counts), None, graph.device, frames[0].what)
-    for name in frames[0]:
-        if all(name in frame for frame in frames):
-            stacked[name] = torch.cat([frame[name] for frame in frames])
-    device = graph.device
-    rows = torch.cat([torch.arange(count, device=device) for count in counts])
-    kinds = torch.tensor(ids, device=device).repeat_interleave(torch.tensor(counts, device=device))
-    stacked[names[0]], stacked[names[1]] = graph.as_ids(rows), graph.as_ids(kinds)
-    return stacked
+def _of_all(
+    g: GraphCore, frames: dict[Any, Frame], own_id: str, type_id: str, kinds: list[int]
+) -> Frame:
+    """Stack the features that all types have."""
+    first, *others = frames.values()
+    names = [name for name in first if all(name in frame for frame in others)]
+    made = stacked(g, frames, names, own_id, type_id, kinds)
+    made[type_id] = g.as_ids(made[type_id])
+    return made

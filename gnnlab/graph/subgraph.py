@@ -17,7 +17,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.core import GraphCore, GraphT
+from gnnlab.graph.core import GraphCore, GraphT, copied_node_frames
 from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
@@ -41,15 +41,6 @@ def node_subgraph(
     store_ids : bool
         Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
 
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    InvalidInput
-        A node is given twice.
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -61,10 +52,7 @@ def node_subgraph(
     if not isinstance(graph, GraphCore):  # a DistGraph: its edges are on servers
         return graph.subgraph(nodes, relabel_nodes=relabel_nodes, store_ids=store_ids)
     given = node_dict(graph, nodes)
-    kept = {
-        ntype: _distinct(graph, given.get(ntype, []), graph.num_nodes(ntype), "node")
-        for ntype in graph.ntypes
-    }
+    kept = {ntype: _distinct(graph, given, ntype) for ntype in graph.ntypes}
     position = {}
     for ntype, ids in kept.items():
         position[ntype] = torch.full((graph.num_nodes(ntype),), -1, device=graph.device)
@@ -108,10 +96,6 @@ def edge_subgraph(
         Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
     preserve_nodes : bool, optional
         Old name for ``not relabel_nodes``.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -176,7 +160,7 @@ def _incident_subgraph(
     edges = {}
     for etype, relation in graph.relations.items():
         ntype = etype[2] if inward else etype[0]
-        ids = _distinct(graph, given.get(ntype, []), graph.num_nodes(ntype), "node")
+        ids = _distinct(graph, given, ntype)
         adjacency = relation.csc() if inward else relation.csr()
         edges[etype] = adjacency.eids_at(incident_slots(adjacency, ids)[1])
     if relabel_nodes:
@@ -217,24 +201,30 @@ def keep_edges(
     nodes: Mapping[str, torch.Tensor] | None,
     store_ids: bool,
 ) -> GraphT:
-    """Keep the given edges and, if ``nodes`` is given, nodes; features are gathered when read."""
+    """Return the graph with the given edges of some types, in this order, and all of the others.
+
+    It has the given nodes, by default all. Features are gathered when they are read.
+    """
+    sizes: dict[str, int] | None = None
     if nodes is None:
-        node_frames = {name: frame.copy() for name, frame in graph.node_frames().items()}
-        sizes = {name: frame.num_rows for name, frame in graph.node_frames().items()}
+        node_frames = copied_node_frames(graph)
     else:
         sizes = {name: len(ids) for name, ids in nodes.items()}
         node_frames = {
             name: frame_of(graph, graph.node_frames()[name], ids, store_ids)
             for name, ids in nodes.items()
         }
-    relations, edge_frames = {}, {}
+    relations = dict(graph.relations)
+    edge_frames = {etype: frame.copy() for etype, frame in graph.edge_frames.items()}
     for etype, eids in edges.items():
-        src, dst = graph.relations[etype].coo()
-        src, dst = src[eids], dst[eids]
-        if nodes is not None:
-            src = _local(nodes[etype[0]], src, graph.num_nodes(etype[0]))
-            dst = _local(nodes[etype[2]], dst, graph.num_nodes(etype[2]))
-        relations[etype] = Relation(sizes[etype[0]], sizes[etype[2]], (src, dst))
+        old = graph.relations[etype]
+        src, dst = (end[eids] for end in old.coo())
+        if sizes is None or nodes is None:
+            relations[etype] = Relation(old.num_src, old.num_dst, (src, dst))
+        else:
+            src = _local(nodes[etype[0]], src, old.num_src)
+            dst = _local(nodes[etype[2]], dst, old.num_dst)
+            relations[etype] = Relation(sizes[etype[0]], sizes[etype[2]], (src, dst))
         edge_frames[etype] = frame_of(graph, graph.edge_frames[etype], eids, store_ids)
     return graph.derive(relations, sizes, node_frames, edge_frames)
 
@@ -247,8 +237,9 @@ def number_nodes(parts: list[torch.Tensor], bound: int) -> tuple[torch.Tensor, l
         return nodes.ids.clone(), local
 
 
-def _distinct(graph: GraphCore, ids: Any, bound: int, what: str) -> torch.Tensor:
-    return read_ids(ids, bound, what, graph.device, distinct=True)
+def _distinct(graph: GraphCore, given: dict[str, Any], ntype: str) -> torch.Tensor:
+    bound = graph.num_nodes(ntype)
+    return read_ids(given.get(ntype, []), bound, "node", graph.device, distinct=True)
 
 
 def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:

@@ -8,25 +8,17 @@ new graph and does not change its argument; nodes keep their IDs; unchanged tens
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.core import GraphCore, GraphT
-from gnnlab.graph.derive import (
-    REDUCERS,
-    aggregate,
-    distinct_edges,
-    edge_frame,
-    keep_edges,
-    loop_etype,
-    node_frames,
-    refuse_block,
-    replace_edges,
-)
+from gnnlab.graph.core import GraphCore, GraphT, copied_node_frames, refuse_block
+from gnnlab.graph.edit import add_edges
+from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Relation
+from gnnlab.graph.simple import REDUCERS, aggregate
+from gnnlab.graph.subgraph import keep_edges
 
 
 def reverse(
@@ -41,7 +33,6 @@ def reverse(
 
     Parameters
     ----------
-    g : Graph
     copy_ndata, copy_edata : bool
         Whether the result has the node and edge features (the tensors are shared).
     share_ndata, share_edata : bool, optional
@@ -64,7 +55,7 @@ def reverse(
     turned = {etype: (etype[2], etype[1], etype[0]) for etype in g.canonical_etypes}
     result = g.derive(
         {turned[etype]: relation.reverse() for etype, relation in g.relations.items()},
-        node_frames=node_frames(g, copy_ndata),
+        node_frames=copied_node_frames(g, copy_ndata),
         edge_frames={turned[e]: frame.copy() for e, frame in g.edge_frames.items()}
         if copy_edata
         else None,
@@ -96,8 +87,8 @@ def add_self_loop(
     g : Graph
         It may have self-loops; call :func:`remove_self_loop` first to have just one per node.
     edge_feat_names : iterable of str, optional
-        Edge features that ``fill_data`` applies to; all by default. The new edges have 0 in the
-        others.
+        Edge features that ``fill_data`` applies to; all by default. For the others, as in
+        :func:`add_edges`.
     fill_data : float or str
         A number, or "sum", "mean", "max" or "min" of the feature over the edges that point at the
         node.
@@ -119,30 +110,21 @@ def add_self_loop(
     ----------
     Kipf and Welling (2017), "Semi-Supervised Classification with Graph Convolutional Networks".
     """
-    name = loop_etype(g, etype, "add_self_loop")
-    relation, frame = g.relations[name], g.edge_frames[name]
-    src, dst = relation.coo()
-    loops = torch.arange(relation.num_src, dtype=src.dtype, device=src.device)
-    chosen = set(frame) if edge_feat_names is None else set(feature_names(edge_feat_names))
-    for feature in chosen:
-        frame[feature]  # an unknown name is an error
+    name = _loop_etype(g, etype, "add_self_loop")
+    frame, dst = g.edge_frames[name], g.relations[name].coo()[1]
+    loops = torch.arange(g.relations[name].num_dst, dtype=dst.dtype, device=dst.device)
     columns = {}
-    for feature, value in frame.items():
-        if feature not in chosen:
-            fill = value.new_zeros((len(loops), *value.shape[1:]))
-        elif isinstance(fill_data, str):
-            fill = aggregate(value, dst, len(loops), fill_data)
+    for feature in frame if edge_feat_names is None else feature_names(edge_feat_names):
+        value = frame[feature]  # an unknown name is an error
+        if isinstance(fill_data, str):
+            columns[feature] = aggregate(value, dst, len(loops), fill_data)
         elif isinstance(fill_data, int | float):
-            fill = value.new_full((len(loops), *value.shape[1:]), fill_data)
+            columns[feature] = value.new_full((len(loops), *value.shape[1:]), fill_data)
         else:
             raise InvalidInput(
                 f"fill_data must be a number or one of {', '.join(REDUCERS)}; found {fill_data!r}"
             )
-        columns[feature] = torch.cat([value, fill])
-    grown = Relation(
-        relation.num_src, relation.num_dst, (torch.cat([src, loops]), torch.cat([dst, loops]))
-    )
-    return replace_edges(g, {name: grown}, {name: edge_frame(g, grown, columns)})
+    return add_edges(g, loops, loops, columns, name)
 
 
 def remove_self_loop(g: GraphT, etype: str | EdgeType | None = None) -> GraphT:
@@ -150,7 +132,6 @@ def remove_self_loop(g: GraphT, etype: str | EdgeType | None = None) -> GraphT:
 
     Parameters
     ----------
-    g : Graph
     etype : str or tuple, optional
         Edge type, whose two ends must be of one node type.
 
@@ -160,9 +141,9 @@ def remove_self_loop(g: GraphT, etype: str | EdgeType | None = None) -> GraphT:
     >>> dgl.remove_self_loop(dgl.graph(([0, 0, 2], [0, 1, 2]))).edges()
     (tensor([0]), tensor([1]))
     """
-    name = loop_etype(g, etype, "remove_self_loop")
+    name = _loop_etype(g, etype, "remove_self_loop")
     src, dst = g.relations[name].coo()
-    return keep_edges(g, {name: (src != dst).nonzero().flatten()})
+    return keep_edges(g, {name: (src != dst).nonzero().flatten()}, None, store_ids=False)
 
 
 def add_reverse_edges(
@@ -180,7 +161,6 @@ def add_reverse_edges(
 
     Parameters
     ----------
-    g : Graph
     readonly : bool, optional
         Has no effect; old scripts pass it.
     copy_ndata : bool
@@ -192,10 +172,6 @@ def add_reverse_edges(
         Skip edge types that lead from one node type to another, instead of raising an error.
     exclude_self : bool
         Do not add a reverse of a self-loop, which would double it.
-
-    Returns
-    -------
-    Graph
 
     Examples
     --------
@@ -222,105 +198,18 @@ def add_reverse_edges(
         relations[name] = relation
         if copy_edata:
             columns = g.edge_frames[name].rows(origin)
-            frames[name] = edge_frame(g, relation, {**columns, EID: g.as_ids(origin)})
-    return g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
+            columns[EID] = g.as_ids(origin)
+            frames[name] = Frame(relation.num_edges, columns, g.device, "edge")
+    return g.derive(relations, node_frames=copied_node_frames(g, copy_ndata), edge_frames=frames)
 
 
-def to_bidirected(g: GraphT, copy_ndata: bool = False, readonly: bool | None = None) -> GraphT:
-    """Add the reverse of every edge and merge duplicates: one edge per pair and direction.
-
-    Parameters
-    ----------
-    g : Graph
-        Each edge type must lead from one node type to itself.
-    copy_ndata : bool
-        Whether the result has the node features (the tensors are shared).
-    readonly : bool, optional
-        Has no effect; old scripts pass it.
-
-    Returns
-    -------
-    Graph
-        A simple graph without edge features, its edges ordered by source and then destination.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> dgl.to_bidirected(dgl.graph(([0, 1, 1, 2], [1, 0, 2, 2]))).edges()
-    (tensor([0, 1, 1, 2, 2]), tensor([1, 0, 2, 1, 2]))
-    """
-    refuse_block(g, "to_bidirected")
-    relations = {}
-    for name, relation in g.relations.items():
-        if name[0] != name[2]:
-            raise InvalidInput(
-                f"to_bidirected: {name} leads from one node type to another; choose the edge types "
-                "that can be symmetric with dgl.edge_type_subgraph, or use dgl.AddReverse"
-            )
-        src, dst = relation.coo()
-        both = torch.cat([src, dst]), torch.cat([dst, src])
-        relations[name] = distinct_edges(Relation(relation.num_src, relation.num_dst, both))[0]
-    return g.derive(relations, node_frames=node_frames(g, copy_ndata))
-
-
-def to_simple(
-    g: GraphCore,
-    return_counts: str | None = "count",
-    writeback_mapping: bool = False,
-    copy_ndata: bool = True,
-    copy_edata: bool = False,
-    aggregator: str = "arbitrary",
-) -> Any:
-    """Merge edges with the same source and destination into one.
-
-    Parameters
-    ----------
-    g : Graph
-    return_counts : str or None
-        Name of the edge feature for the number of merged edges, shape (E',), in the graph's ID
-        dtype; None for no such feature.
-    writeback_mapping : bool
-        Return also which new edge each old edge went to.
-    copy_ndata : bool
-        Whether the result has the node features (the tensors are shared).
-    copy_edata : bool
-        Whether the result has the edge features, merged by ``aggregator``; with "arbitrary" also
-        the ID of the edge that was taken, as ``edata[dgl.EID]``.
-    aggregator : {"arbitrary", "sum", "mean", "max", "min"}
-        "arbitrary" takes the features of the edge with the smallest ID.
-
-    Returns
-    -------
-    Graph or tuple
-        The graph, its edges ordered by source and then destination; with ``writeback_mapping``
-        also a tensor of shape (E,), or {edge type: tensor} where there are several types.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> g = dgl.to_simple(dgl.graph(([0, 2, 0], [1, 0, 1])))
-    >>> g.edges(), g.edata["count"]
-    ((tensor([0, 2]), tensor([1, 0])), tensor([2, 1]))
-    """
-    refuse_block(g, "to_simple")
-    if aggregator not in ("arbitrary", *REDUCERS):
-        known = ", ".join(["arbitrary", *REDUCERS])
-        raise InvalidInput(f"unknown aggregator {aggregator!r}; choose from {known}")
-    relations, frames, mappings = {}, {}, {}
-    for name, relation in g.relations.items():
-        relations[name], first, counts, mapping = distinct_edges(relation)
-        old, columns = g.edge_frames[name], {}
-        if copy_edata and aggregator == "arbitrary":
-            columns = {**old.rows(first), EID: g.as_ids(first)}
-        elif copy_edata:
-            group = mapping()
-            columns = {f: aggregate(x, group, len(first), aggregator) for f, x in old.items()}
-        if return_counts is not None:
-            columns[return_counts] = g.as_ids(counts)
-        frames[name] = edge_frame(g, relations[name], columns)
-        if writeback_mapping:
-            mappings[name] = g.as_ids(mapping())
-    simple = g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
-    if not writeback_mapping:
-        return simple
-    return simple, mappings if len(mappings) > 1 else next(iter(mappings.values()))
+def _loop_etype(g: GraphCore, etype: str | EdgeType | None, what: str) -> EdgeType:
+    """Return the triple of an edge type that can have self-loops."""
+    refuse_block(g, what)
+    name = g.to_canonical_etype(etype)
+    if name[0] != name[2]:
+        raise InvalidInput(
+            f"{what}: an edge of {name} leads from one node type to another and is never a loop; "
+            "choose an edge type with the same type at both ends"
+        )
+    return name

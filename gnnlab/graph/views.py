@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -11,16 +11,6 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Frame, as_tensor, no_feature_attribute
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, describe
-
-
-class _HasEdges(Protocol):
-    """What ``g.edges`` needs of a graph."""
-
-    edge_frames: dict[EdgeType, Frame]
-
-    def all_edges(self, form: str, order: str | None, etype: str | EdgeType | None) -> Any: ...
-
-    def edge_ids(self, u: Any, v: Any) -> Any: ...
 
 
 def frame_view(frames: Mapping[Any, Frame]) -> Frame | TypedFrames:
@@ -205,7 +195,7 @@ class EdgeView:
 
     __slots__ = ("_graph",)
 
-    def __init__(self, graph: _HasEdges) -> None:
+    def __init__(self, graph: Any) -> None:
         self._graph = graph
 
     def __call__(

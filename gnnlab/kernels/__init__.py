@@ -2,11 +2,10 @@
 
 Each module holds one concept and does not depend on graph classes: ``csc`` (sorting edges by one
 end), ``sample`` (neighbor sampling), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
-``softmax`` (messages), ``gather`` and ``take`` (rows of a feature
-matrix), ``route`` (rows of a distributed
+``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows of a distributed
 tensor), ``cache`` (which rows to keep), ``activation``, ``optim`` (optimizer steps on rows),
-``ldg`` (assigning nodes to parts), ``cut`` (extracting parts), ``rng`` (stateless random numbers),
-``threads``.
+``ldg`` (assigning nodes to parts), ``halo`` (the edges and nodes at the border of a part), ``rng``
+(stateless random numbers), ``threads``. Those with a suffix do the same by torch or Triton.
 
 The modules are imported when first used: numba takes about half a second to import, and a program
 that only builds a graph on a GPU never needs it.
@@ -22,10 +21,11 @@ __all__ = [
     "activation",
     "cache",
     "csc",
-    "cut",
     "dtypes",
     "gather",
+    "gather_numba",
     "gather_triton",
+    "halo",
     "ldg",
     "optim",
     "relabel",
@@ -41,7 +41,6 @@ __all__ = [
     "segment_triton",
     "softmax",
     "spmm",
-    "take",
     "temporal",
     "threads",
 ]

@@ -57,27 +57,7 @@ def relu_dropout(x: np.ndarray, threshold: int, key: int) -> np.ndarray:
 
 
 def relu_dropout_grad(out: np.ndarray, grad: np.ndarray, threshold: int) -> np.ndarray:
-    """Return the gradient with respect to x, given the result and the gradient with respect to it.
-
-    Parameters
-    ----------
-    out, grad : ndarray
-        Shape (N,), float32 or float64, contiguous.
-    threshold : int
-        As for :func:`relu_dropout`.
-
-    Returns
-    -------
-    ndarray
-        Shape (N,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import activation
-    >>> activation.relu_dropout_grad(np.array([2.0, 0.0]), np.ones(2), activation.LEVELS // 2)
-    array([2., 0.])
-    """
+    """Return the gradient with respect to x from the result and the gradient with respect to it."""
     result = np.empty_like(out)
     scale = out.dtype.type(LEVELS / (LEVELS - threshold))
 

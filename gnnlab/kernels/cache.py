@@ -64,13 +64,8 @@ def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-unt
 def admit(rows, shift, held, ways, scores, bits):  # type: ignore[no-untyped-def]
     """Assign slots to rows whose score suffices; the caller writes the content of the slots.
 
-    Parameters are those of :func:`look_up`.
-
-    Returns
-    -------
-    ndarray
-        Shape (K,), int64: slot of each row, or −1 for rows that are not kept, or held already. No
-        slot occurs twice.
+    Returns the slot of each row, or −1 for rows that are not kept, or held already. No slot occurs
+    twice. Parameters are those of :func:`look_up`.
     """
     slots = np.empty(len(rows), np.int64)
     num_sets = len(held) // ways
@@ -103,17 +98,12 @@ def add_misses(indptr, indices, rows, probs, fanout, replace, out):  # type: ign
 
     Parameters
     ----------
-    indptr : ndarray
-        Shape (N + 1,), int64: in-edges of each row.
-    indices : ndarray
-        Shape (E,), int64 or int32: their sources.
-    rows : ndarray
-        Shape (K,), int64 or int32.
-    probs : ndarray
-        Shape (K,), float64: probability of each row to sample at all.
+    indptr, indices : ndarray
+        In-edges of each row, and their sources.
+    rows, probs : ndarray
+        Shape (K,): rows, and the probability of each to sample at all, float64.
     fanout : int
         Neighbors that a row samples; −1 for all.
-    replace : bool
     out : ndarray
         Shape (sources,), float64; is changed.
     """

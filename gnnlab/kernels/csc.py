@@ -59,7 +59,7 @@ def group_by(
 def contains(
     indptr: np.ndarray, indices: np.ndarray, groups: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return whether each value occurs in its group: whether a pair of nodes has an edge.
+    """Return whether each value occurs in its group, shape (K,): whether pairs of nodes have edges.
 
     Parameters
     ----------
@@ -67,19 +67,6 @@ def contains(
         Edges grouped by one end, shapes (N + 1,) and (E,).
     groups, values : ndarray
         Shape (K,), int32 or int64, groups in range (not checked).
-
-    Returns
-    -------
-    ndarray
-        Shape (K,), bool.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import csc
-    >>> indptr, indices = np.array([0, 1, 1, 3]), np.array([8, 7, 9])
-    >>> csc.contains(indptr, indices, np.array([2, 1, 0]), np.array([9, 9, 9]))
-    array([ True, False, False])
     """
     found = np.zeros(len(groups), np.bool_)
 

@@ -26,15 +26,7 @@ NUMPY_DTYPES = {  # numpy's own, otherwise integers of the same width
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Return the name of a dtype in messages and files.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.kernels.dtypes import dtype_name, read_dtype
-    >>> dtype_name(torch.float32), read_dtype("float32")
-    ('float32', torch.float32)
-    """
+    """Return the name of a dtype in messages and files, such as ``float32``."""
     return str(dtype).removeprefix("torch.")
 
 

@@ -2,8 +2,8 @@
 
 Gathering moves more bytes than anything else in a training loop. Page faults of newly allocated
 memory can be half of its time. numpy requests huge pages and torch does not, so outputs are
-allocated by numpy and wrapped without a copy. On a CPU the rows are copied by ``take``, in torch's
-number of threads.
+allocated by numpy and wrapped without a copy. On a CPU the rows are copied by ``gather_numba``, in
+torch's number of threads.
 """
 
 from __future__ import annotations
@@ -23,18 +23,7 @@ _FEW = 1 << 16  # bytes, for which importing numba is not worth it
 
 
 def empty(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Allocate an uninitialized CPU tensor, on huge pages if the system has them.
-
-    Parameters
-    ----------
-    shape : sequence of int
-    dtype : torch.dtype
-
-    Returns
-    -------
-    torch.Tensor
-        Of the given shape and dtype, with arbitrary content.
-    """
+    """Allocate an uninitialized CPU tensor, on huge pages if the system has them."""
     kind = NUMPY_DTYPES.get(dtype)
     if kind is None:
         return torch.empty(tuple(shape), dtype=dtype)
@@ -81,7 +70,7 @@ def copy_rows(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> t
     """Write ``matrix[index]`` to ``out``, of the same dtype, and return it; all on the CPU."""
     if _suits(matrix, index, out):
         source, target = (t.reshape(len(t), -1).view(torch.int32).numpy() for t in (matrix, out))
-        kernels.take.take(source, index.numpy(), target)
+        kernels.gather_numba.take(source, index.numpy(), target)
         return out
     signed = _SIGNED.get(matrix.dtype)
     if signed is not None:
@@ -91,16 +80,7 @@ def copy_rows(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> t
 
 
 def words(matrix: torch.Tensor) -> torch.Tensor:
-    """View a contiguous matrix, shape (N, …), as rows of 32-bit words, or of bytes; shape (N, W).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.kernels import gather
-    >>> gather.words(torch.tensor([[1, 2], [3, 4]]))
-    tensor([[1, 0, 2, 0],
-            [3, 0, 4, 0]], dtype=torch.int32)
-    """
+    """View a contiguous matrix, (N, …), as rows of 32-bit words, or of bytes: shape (N, W)."""
     flat = matrix.flatten(1) if matrix.dim() > 1 else matrix[:, None]
     aligned = not (flat.shape[1] * flat.itemsize | matrix.data_ptr()) % 4
     return flat.view(torch.int32 if aligned else torch.uint8)

@@ -74,21 +74,9 @@ def adam(
     """Update rows as :class:`torch.optim.SparseAdam` does, in place.
 
     The running means of a row only change in steps that have a gradient for it; the bias correction
-    counts the steps of the whole matrix.
-
-    Parameters
-    ----------
-    weight, mean, square : ndarray
-        Shape (N, D), float32 or float64: the matrix and the running means of gradients and of
-        their squares; changed in place.
-    rows : ndarray
-        Shape (U,), int64, each once.
-    grads : ndarray
-        Shape (U, D), dtype of ``weight``.
-    step : int
-        Number of this step, from 1.
-    lr, beta1, beta2, eps : float
-        Learning rate, decay of the two means, and the term added to the divisor.
+    counts the steps of the whole matrix, from 1. ``mean`` and ``square``, shape (N, D), are the
+    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``. The
+    other parameters are those of :func:`adagrad`.
 
     References
     ----------

@@ -80,20 +80,7 @@ class NodeList:
             self._ids = grown
 
     def start(self, seeds: torch.Tensor) -> None:
-        """Add the seeds.
-
-        Parameters
-        ----------
-        seeds : torch.Tensor
-            Shape (S,), int32 or int64.
-
-        Raises
-        ------
-        InvalidInput
-            A seed occurs twice.
-        OutOfRange
-            A seed does not exist.
-        """
+        """Add the seeds, shape (S,); raise an error unless they are distinct and exist."""
         self._reserve(len(seeds))
         self.count = int(_enter(seeds.numpy(), self.num_nodes, self._ids, self._position))
         if self.count < len(seeds):
@@ -113,19 +100,10 @@ class NodeList:
             )
 
     def add(self, ids: torch.Tensor, overwrite: bool = False) -> torch.Tensor:
-        """Add the nodes that are not in the list yet, and return the local IDs of all.
+        """Add the nodes that are not in the list yet; return the local IDs of all, (E,), int32.
 
-        Parameters
-        ----------
-        ids : torch.Tensor
-            Shape (E,), int32 or int64, in range (not checked).
-        overwrite : bool
-            Write the result into ``ids`` if its dtype allows: half the memory traffic.
-
-        Returns
-        -------
-        torch.Tensor
-            Shape (E,), int32.
+        IDs are in range (not checked). With ``overwrite``, the result is written into ``ids`` if
+        its dtype allows: half the memory traffic.
         """
         nodes = ids.numpy()
         self._reserve(len(nodes))

@@ -20,16 +20,7 @@ from gnnlab.kernels.jit import njit
 
 @njit(inline="always")
 def mix(z):  # type: ignore[no-untyped-def]
-    """Scramble 64 bits: a one-to-one map whose output bits each depend on all input bits.
-
-    Parameters
-    ----------
-    z : uint64
-
-    Returns
-    -------
-    uint64
-    """
+    """Scramble 64 bits: a one-to-one map whose output bits each depend on all input bits."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -15,20 +15,7 @@ _GOLDEN = signed(0x9E3779B97F4A7C15)
 
 
 def streams(key: int, names: torch.Tensor) -> torch.Tensor:
-    """Return the key for :func:`draw` of one stream per name, for instance per node ID.
-
-    Parameters
-    ----------
-    key : int
-        64-bit key of the random numbers of a call.
-    names : torch.Tensor
-        Shape (K,), int32 or int64.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (K,), int64.
-    """
+    """Return the key for :func:`draw`, int64, of one stream per name, for instance per node ID."""
     return mix(signed(key) + names.long())
 
 

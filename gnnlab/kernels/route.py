@@ -56,11 +56,6 @@ def split(ids: torch.Tensor, offsets: np.ndarray, what: str = "row") -> list[Sha
     list of Shard
         In the order of the parts; parts without rows are left out.
 
-    Raises
-    ------
-    OutOfRange
-        An ID lies in no range.
-
     Examples
     --------
     >>> import numpy as np, torch

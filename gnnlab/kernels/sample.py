@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnnlab.kernels import sample_weighted, take, threads
+from gnnlab.kernels import gather_numba, sample_weighted, threads
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.kernels.jit import njit, prefetch, unsigned
 from gnnlab.kernels.rng import below, draw, mix
@@ -89,7 +89,7 @@ def sample_neighbors(
         ptr, slots = sample_weighted.sample_slots(
             indptr, seeds, fanout, key, replace, weights, eids, excluded, names, dtype
         )
-        return ptr, slots, take.take(indices, slots, np.empty(len(slots), indices.dtype))
+        return ptr, slots, gather_numba.take(indices, slots, np.empty(len(slots), indices.dtype))
     left_out = _index(excluded, int(indptr[-1]))
     ptr = np.empty(len(seeds) + 1, np.int64)
     rows = unsigned(indptr), unsigned(seeds), unsigned(names)
@@ -112,7 +112,7 @@ def sample_neighbors(
 def edge_slots(
     indptr: np.ndarray, eids: np.ndarray | None, dst: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """Return the sorted slots of edges, the form of ``excluded``.
+    """Return the sorted slots of edges, shape (X,), int64: the form of ``excluded``.
 
     Parameters
     ----------
@@ -122,11 +122,6 @@ def edge_slots(
         Shape (E,), the edge ID of each slot, ascending within a row; None when slot k is edge k.
     dst, edges : ndarray
         Shape (X,): destination and ID of each edge.
-
-    Returns
-    -------
-    ndarray
-        Shape (X,), int64, ascending.
     """
     if eids is None:
         return np.unique(edges).astype(np.int64)

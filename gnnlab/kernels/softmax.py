@@ -53,26 +53,7 @@ def softmax_grad(
 ) -> np.ndarray:
     """Return the gradient with respect to the scores: ``out · (grad − Σ_group out · grad)``.
 
-    Parameters
-    ----------
-    indptr, order : ndarray
-        As for :func:`softmax`.
-    out, grad : ndarray
-        Shape (E, H): the result of :func:`softmax` and the gradient with respect to it; contiguous.
-
-    Returns
-    -------
-    ndarray
-        Shape (E, H).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import softmax
-    >>> half, grad = np.full((2, 1), 0.5), np.array([[1.0], [0.0]])
-    >>> softmax.softmax_grad(np.array([0, 2]), np.array([0, 1]), half, grad)
-    array([[ 0.25],
-           [-0.25]])
+    ``out``, shape (E, H), is the result of :func:`softmax`, ``grad`` the gradient of that.
     """
     result = np.empty_like(out)
     rows = len(indptr) - 1

@@ -195,11 +195,8 @@ def extreme(
 
     Parameters
     ----------
-    indptr, indices : ndarray
-        As for :func:`weighted_sum`.
-    x : ndarray
-        Shape (N, D), float32 or float64, contiguous.
-    smallest : bool
+    indptr, indices, x : ndarray
+        As for :func:`weighted_sum`; x has two dimensions.
 
     Returns
     -------
@@ -207,16 +204,6 @@ def extreme(
         Shape (V, D); zeros where a group is empty.
     winner : ndarray
         Shape (V, D), int64: the row of x that each element came from; N where a group is empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import spmm
-    >>> x = np.array([[1.0, 4.0], [3.0, 2.0]])
-    >>> spmm.extreme(np.array([0, 2, 2]), np.array([0, 1]), x)
-    (array([[3., 4.],
-           [0., 0.]]), array([[1, 0],
-           [2, 2]]))
     """
     rows = len(indptr) - 1
     out = np.empty((rows, x.shape[1]), x.dtype)

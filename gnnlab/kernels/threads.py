@@ -35,25 +35,9 @@ def num_threads() -> int:
 
 
 def grain_for(size: int, cost: int) -> int:
-    """Choose how many items make a chunk.
+    """Choose how many items make a chunk: ``size`` or more when the work is too small to share.
 
-    Parameters
-    ----------
-    size : int
-        Number of items.
-    cost : int
-        Approximate number of elementary operations for all items together.
-
-    Returns
-    -------
-    int
-        At least 1; ``size`` or more when the work is too small to share.
-
-    Examples
-    --------
-    >>> from gnnlab.kernels import threads
-    >>> threads.grain_for(1000, cost=1000) >= 1000
-    True
+    ``cost`` is the approximate number of elementary operations for all items together.
     """
     even = -(-size // (_CHUNKS_PER_THREAD * num_threads()))
     worthwhile = -(-size * _WORTH_A_CHUNK // max(cost, 1))

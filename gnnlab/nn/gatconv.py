@@ -160,11 +160,6 @@ class GATConv(ZeroInDegree):
         Tensor of shape (num_dst, …, num_heads, out_feats)
         Tensor of shape (E, …, num_heads, 1)
             The attention, in edge-ID order; only with ``get_attention``.
-
-        Raises
-        ------
-        InvalidInput
-            When some node has no in-edge and ``allow_zero_in_degree`` is False.
         """
         self.check(graph, feat)
         heads_src, heads_dst, dst = self.project(graph, feat)

@@ -30,7 +30,9 @@ class _Epsilon(nn.Module):
 
     eps: Tensor
 
-    def __init__(self, apply_func: Activation | None, init_eps: float, learn_eps: bool) -> None:
+    def __init__(
+        self, apply_func: Activation | None = None, init_eps: float = 0, learn_eps: bool = False
+    ) -> None:
         super().__init__()
         self.apply_func = apply_func
         eps = torch.tensor([float(init_eps)])
@@ -142,14 +144,6 @@ class GINEConv(_Epsilon):
     ----------
     Hu et al.: Strategies for Pre-training Graph Neural Networks, ICLR 2020.
     """
-
-    def __init__(
-        self,
-        apply_func: Activation | None = None,
-        init_eps: float = 0,
-        learn_eps: bool = False,
-    ) -> None:
-        super().__init__(apply_func, init_eps, learn_eps)
 
     def forward(self, graph: Graph, node_feat: Features, edge_feat: Tensor) -> Tensor:
         """Compute the rows of the destination nodes.

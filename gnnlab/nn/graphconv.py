@@ -53,11 +53,6 @@ class GraphConv(ZeroInDegree):
     allow_zero_in_degree : bool, default False
         Accept nodes without in-edges; they get the bias only.
 
-    Raises
-    ------
-    NotFound
-        When the norm is unknown (a ``KeyError``).
-
     Examples
     --------
     >>> import torch
@@ -131,12 +126,6 @@ class GraphConv(ZeroInDegree):
         Returns
         -------
         Tensor of shape (num_dst, …, out_feats)
-
-        Raises
-        ------
-        InvalidInput
-            When some node has no in-edge and ``allow_zero_in_degree`` is False, or both the layer
-            and the call have a weight.
         """
         self.check(graph, feat)
         weight = self._choose_weight(weight)

@@ -25,32 +25,16 @@ EdgeType = str | tuple[str, str, str]
 TypedRows = Mapping[str, Tensor]
 
 
-def _stack(outputs: list[Tensor], ntype: str) -> Tensor:
-    return torch.stack(outputs, dim=1)
-
-
-def _sum(outputs: list[Tensor], ntype: str) -> Tensor:
-    return functools.reduce(torch.add, outputs)
-
-
-def _mean(outputs: list[Tensor], ntype: str) -> Tensor:
-    return _sum(outputs, ntype) / len(outputs)
-
-
-def _max(outputs: list[Tensor], ntype: str) -> Tensor:
-    return functools.reduce(torch.maximum, outputs)
-
-
-def _min(outputs: list[Tensor], ntype: str) -> Tensor:
-    return functools.reduce(torch.minimum, outputs)
+def _aggregate(outputs: list[Tensor], ntype: str, how: str) -> Tensor:
+    if how == "stack":
+        return torch.stack(outputs, dim=1)
+    binary = {"max": torch.maximum, "min": torch.minimum}.get(how, torch.add)
+    out: Tensor = functools.reduce(binary, outputs)
+    return out / len(outputs) if how == "mean" else out
 
 
 AGGREGATES: dict[str, Callable[[list[Tensor], str], Tensor]] = {
-    "sum": _sum,
-    "max": _max,
-    "min": _min,
-    "mean": _mean,
-    "stack": _stack,
+    how: functools.partial(_aggregate, how=how) for how in ("sum", "max", "min", "mean", "stack")
 }
 
 
@@ -68,11 +52,6 @@ class HeteroGraphConv(nn.Module):
         How the results for one node type are combined. ``"stack"`` gives shape (N, relations, …),
         with relations in the order of ``g.canonical_etypes``. A callable gets the
         list of tensors and the node type.
-
-    Raises
-    ------
-    NotFound
-        When the aggregate is unknown (a ``KeyError``).
 
     Examples
     --------
@@ -141,13 +120,6 @@ class HeteroGraphConv(nn.Module):
         -------
         dict of str to Tensor
             Rows by destination node type; types without a result are absent.
-
-        Raises
-        ------
-        NotFound
-            When a relation has no module, a destination type of a whole graph no rows, or
-            arguments are for a relation that is in neither the layer nor the graph (a
-            ``KeyError``).
         """
         sides = inputs if isinstance(inputs, tuple) else (inputs,)
         if not all(isinstance(rows, Mapping) for rows in sides):

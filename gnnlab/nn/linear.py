@@ -68,16 +68,7 @@ class WeightBasis(nn.Module):
 
 
 def check_types(types: Tensor, count: int, num_types: int, name: str = "types") -> None:
-    """Raise OutOfRange, or InvalidInput, unless there are ``count`` integers in 0 … num_types − 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.nn.linear import check_types
-    >>> check_types(torch.tensor([0, 7]), 2, 3)
-    Traceback (most recent call last):
-    gnnlab.errors.OutOfRange: types span 0 to 7, expected 0 to 2: check the number of types ...
-    """
+    """Raise an error unless there are ``count`` integers in 0 … num_types − 1."""
     if types.dim() != 1 or len(types) != count:
         raise InvalidInput(f"{name} have shape {tuple(types.shape)}, expected ({count},)")
     if types.dtype not in INTEGERS:
@@ -105,11 +96,6 @@ class TypedLinear(nn.Module):
         ``"bdd"``: block-diagonal matrices with ``num_bases`` blocks.
     num_bases : int, optional
         Number of bases or blocks; ``num_types`` when not given.
-
-    Raises
-    ------
-    InvalidInput
-        When the regularizer is unknown, or the sizes are not multiples of the number of blocks.
 
     Examples
     --------
@@ -171,12 +157,9 @@ class TypedLinear(nn.Module):
             nn.init.xavier_uniform_(self.coeff, nn.init.calculate_gain("relu"))
 
     def get_weight(self) -> Tensor:
-        """Return the weight of each type.
+        """Return the weight of each type, shape (num_types, in_size, out_size).
 
-        Returns
-        -------
-        Tensor of shape (num_types, in_size, out_size)
-            With ``"bdd"`` the blocks only, shape (num_types, in_size · out_size / num_bases).
+        With ``"bdd"`` the blocks only, shape (num_types, in_size · out_size / num_bases).
         """
         if self.regularizer == "basis":
             return torch.tensordot(self.coeff, self.W, dims=1)
@@ -196,11 +179,6 @@ class TypedLinear(nn.Module):
         Returns
         -------
         Tensor of shape (N, out_size)
-
-        Raises
-        ------
-        OutOfRange
-            When a type is outside 0 … num_types − 1.
         """
         check_types(x_type, len(x) if x.dim() else 0, self.num_types)
         check_count(x, len(x_type), "x", self.W)

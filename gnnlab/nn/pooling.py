@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
@@ -13,14 +12,15 @@ if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
 
-def _pool(graph: Graph, feat: Tensor, reducer: str) -> Tensor:
-    """Reduce the rows of each graph of a batch; any other graph counts as a batch of one."""
-    batch_num_nodes = getattr(graph, "batch_num_nodes", None)
-    sizes = torch.tensor([len(feat)]) if batch_num_nodes is None else batch_num_nodes()
-    return ops.segment_reduce(sizes.to(feat.device), feat, reducer)
+class _Pooling(nn.Module):
+    _reducer: str
+
+    def forward(self, graph: Graph, feat: Tensor) -> Tensor:
+        """Reduce ``feat``, shape (num_nodes, …), to shape (number of graphs, …)."""
+        return ops.segment_reduce(graph.batch_num_nodes(), feat, self._reducer)
 
 
-class SumPooling(nn.Module):
+class SumPooling(_Pooling):
     """Sum the rows of each graph's nodes.
 
     Examples
@@ -33,24 +33,10 @@ class SumPooling(nn.Module):
     tensor([[9.]])
     """
 
-    def forward(self, graph: Graph, feat: Tensor) -> Tensor:
-        """Sum ``feat``, shape (num_nodes, …), into shape (number of graphs, …)."""
-        return _pool(graph, feat, "sum")
+    _reducer = "sum"
 
 
-class AvgPooling(nn.Module):
-    """Average the rows of each graph's nodes.
+class AvgPooling(_Pooling):
+    """Average the rows of each graph's nodes; as :class:`SumPooling`."""
 
-    Examples
-    --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.nn import AvgPooling
-    >>> graph = dgl.graph(([0, 1], [1, 2]))
-    >>> AvgPooling()(graph, torch.tensor([[1.0], [2.0], [6.0]]))
-    tensor([[3.]])
-    """
-
-    def forward(self, graph: Graph, feat: Tensor) -> Tensor:
-        """Average ``feat``, shape (num_nodes, …), into shape (number of graphs, …)."""
-        return _pool(graph, feat, "mean")
+    _reducer = "mean"

@@ -25,11 +25,6 @@ class EdgePredictor(nn.Module):
     bias : bool, default False
         Give the linear layer a bias.
 
-    Raises
-    ------
-    NotFound
-        When the operation is unknown (a ``KeyError``).
-
     Examples
     --------
     >>> import torch
@@ -37,8 +32,6 @@ class EdgePredictor(nn.Module):
     >>> source, destination = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]])
     >>> EdgePredictor("dot")(source, destination)
     tensor([[11.]])
-    >>> EdgePredictor("ele")(source, destination)
-    tensor([[3., 8.]])
     >>> EdgePredictor("cat", in_feats=2, out_feats=1)
     EdgePredictor(
       op=cat

@@ -59,11 +59,6 @@ class SAGEConv(nn.Module):
     activation : callable, optional
         Applied to the output.
 
-    Raises
-    ------
-    NotFound
-        When the aggregator is unknown (a ``KeyError``).
-
     Examples
     --------
     >>> import torch

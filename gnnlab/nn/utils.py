@@ -46,17 +46,6 @@ def expand_as_pair(
     dtype : torch.dtype, optional
         dtype that the rows must have, except under autocast: that of the layer's weights.
 
-    Returns
-    -------
-    (Tensor, Tensor)
-        Rows of the source nodes and rows of the destination nodes.
-
-    Raises
-    ------
-    InvalidInput
-        When the arguments are not a graph and features, the number of rows is not the number of
-        nodes, or the rows have another size or dtype.
-
     Examples
     --------
     >>> import torch
@@ -91,22 +80,7 @@ def expand_as_pair(
 
 
 def check_arguments(graph: Graph, feat: Features) -> Relation:
-    """Return the relation of a layer's graph, which must have one edge type.
-
-    Raises
-    ------
-    InvalidInput
-        When the arguments of a layer are not a graph and tensors.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.nn.utils import check_arguments
-    >>> check_arguments(torch.ones(2, 3), dgl.graph(([0], [1])))
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: the first argument of a layer is the graph, the second the ...
-    """
+    """Return the relation of a layer's graph; raise InvalidInput unless given graph and tensors."""
     try:
         relation: Relation = graph.relation()
     except (AttributeError, TypeError):
@@ -205,14 +179,6 @@ def check_dtype(rows: Tensor, expected: torch.dtype, side: str) -> None:
     """Raise InvalidInput unless rows have the dtype of the layer's weights.
 
     Under autocast, torch converts all floating-point dtypes but float64.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.nn.utils import check_dtype
-    >>> check_dtype(torch.ones(2, 3).double(), torch.float32, "source")
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: the source rows are torch.float64, but the layer's weights are ...
     """
     found = rows.dtype
     if found == expected:
@@ -228,16 +194,7 @@ def check_dtype(rows: Tensor, expected: torch.dtype, side: str) -> None:
 
 
 def check_size(rows: Tensor, expected: int, side: str) -> None:
-    """Raise InvalidInput unless each row has the size that the layer was built for.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.nn.utils import check_size
-    >>> check_size(torch.ones(2, 3), 5, "source")
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: the source rows have size 3, but the layer was built for size 5...
-    """
+    """Raise InvalidInput unless each row has the size that the layer was built for."""
     if rows.dim() < 2:
         raise InvalidInput(
             f"the {side} rows have no size: the features have shape {tuple(rows.shape)}, expected "
@@ -251,15 +208,7 @@ def check_size(rows: Tensor, expected: int, side: str) -> None:
 
 
 def map_features(function: Callable[[Tensor], Tensor], feat: Features) -> Features:
-    """Apply a function, such as dropout, to a feature tensor or to both tensors of a pair.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.nn.utils import map_features
-    >>> map_features(torch.neg, (torch.ones(2), torch.zeros(1) + 3))
-    (tensor([-1., -1.]), tensor([-3.]))
-    """
+    """Apply a function, such as dropout, to a feature tensor or to both tensors of a pair."""
     if isinstance(feat, tuple):
         return function(feat[0]), function(feat[1])
     return function(feat)
@@ -277,14 +226,6 @@ def from_sources(
 
     The blocks of :func:`gnnlab.dataloading.full_neighbor_blocks` have the same sources. Without
     gradients, a result is kept until it is asked for with other rows or another weight.
-
-    Parameters
-    ----------
-    graph : Graph
-    rows, weight : Tensor
-        What the result depends on.
-    compute : callable
-        Returns the result.
     """
     if not keeps(graph):
         return compute()
@@ -297,14 +238,7 @@ def from_sources(
 
 
 def pair_of_sizes(size: int | tuple[int, int]) -> tuple[int, int]:
-    """Return ``size`` as (source size, destination size).
-
-    Examples
-    --------
-    >>> from gnnlab.nn.utils import pair_of_sizes
-    >>> pair_of_sizes(5), pair_of_sizes((5, 3))
-    ((5, 5), (5, 3))
-    """
+    """Return ``size`` as (source size, destination size)."""
     return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
@@ -319,25 +253,7 @@ def check_activation(activation: Activation | None) -> Activation | None:
 
 
 def per_row(values: Tensor, rows: Tensor) -> Tensor:
-    """Append dimensions of size 1 to ``values`` until they broadcast over ``rows``.
-
-    Parameters
-    ----------
-    values : Tensor of shape (N,) or (N, …)
-    rows : Tensor of shape (N, …)
-
-    Returns
-    -------
-    Tensor of shape (N, …, 1, …)
-        With as many dimensions as ``rows``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.nn.utils import per_row
-    >>> per_row(torch.ones(4), torch.ones(4, 2, 3)).shape
-    torch.Size([4, 1, 1])
-    """
+    """Append dimensions of size 1 to ``values``, (N, …), until they broadcast over ``rows``."""
     return values.reshape(values.shape + (1,) * (rows.dim() - values.dim()))
 
 
@@ -398,17 +314,7 @@ def check_edge_weight(graph: Graph, feat: Tensor, edge_weight: Tensor) -> None:
 
 
 def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
-    """Raise InvalidInput when some destination node has no in-edge, and so gets no message.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.nn.utils import check_in_edges
-    >>> check_in_edges(dgl.graph(([0], [1])), torch.nn.Identity())
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: Identity: 1 of 2 nodes has no in-edge, the first is node 0, ...
-    """
+    """Raise InvalidInput when some destination node has no in-edge, and so gets no message."""
     degrees = graph.relation().in_degrees()
     if not degrees.all():
         isolated = (degrees == 0).nonzero()
@@ -428,13 +334,6 @@ def run_lstm(lstm: torch.nn.LSTM, *inputs: Any) -> Any:
     """Call an LSTM such that it has gradients in eval mode, too.
 
     A GPU of NVIDIA computes them in training mode only, which is the same without dropout.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.nn.utils import run_lstm
-    >>> run_lstm(torch.nn.LSTM(3, 4), torch.ones(5, 3))[0].shape
-    torch.Size([5, 4])
     """
     was_training = lstm.training
     lstm.train(was_training or (torch.is_grad_enabled() and not lstm.dropout))

@@ -29,11 +29,6 @@ def relu_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True) -> torc
         Shape and dtype of x. Which elements are dropped depends on torch's default
         generator (``torch.manual_seed``), and not on the number of threads.
 
-    Raises
-    ------
-    InvalidInput
-        If p is not from 0 to 1.
-
     Examples
     --------
     >>> import gnnlab as dgl, torch

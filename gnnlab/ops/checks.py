@@ -25,13 +25,13 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | N
     """Warn, once per tensor and its views, when a feature contains NaN or infinity.
 
     Such values may be intended, for instance for missing values, so they are not an error. But a
-    single one silently makes the loss NaN.
+    single one silently makes the loss NaN. Tensors of integers, of 8-bit floats, with which torch
+    does not compute, and of more than 2^28 elements are not checked.
 
     Parameters
     ----------
     x : torch.Tensor
-        Shape (N, …). Tensors of integers, of 8-bit floats, with which torch does not compute, and
-        of more than 2^28 elements are not checked.
+        Shape (N, …).
     what : str
         Name of the feature, for the warning.
     ids : torch.Tensor or range, optional

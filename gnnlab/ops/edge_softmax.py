@@ -14,7 +14,7 @@ import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, check_graph
 from gnnlab.graph.relation import HasRelation, Relation
-from gnnlab.ops import primitive
+from gnnlab.ops import autograd
 from gnnlab.ops.checks import check_choice, relation_of
 from gnnlab.ops.groups import Groups, NodeGroups
 
@@ -51,16 +51,6 @@ def edge_softmax(
     -------
     torch.Tensor, or dict of (str, str, str) to torch.Tensor
         Shape and dtype of ``logits``.
-
-    Raises
-    ------
-    InvalidInput
-        For a wrong number of rows, logits that are not floating point or whose rows differ between
-        edge types, or an unknown ``norm_by``.
-    NotFound
-        For an edge type that does not exist.
-    OutOfRange
-        For an edge that does not exist.
 
     Examples
     --------
@@ -131,7 +121,7 @@ def _groups(relation: Relation, logits: Any, eids: Any, norm_by: str) -> Groups:
 
 def _softmax(groups: Groups, logits: torch.Tensor) -> torch.Tensor:
     flat = logits.flatten(1) if logits.dim() > 1 else logits.unsqueeze(1)
-    return primitive.softmax(groups, flat).reshape(logits.shape)
+    return autograd.softmax(groups, flat).reshape(logits.shape)
 
 
 def _subset(groups: Groups, eids: torch.Tensor) -> Groups:

@@ -16,7 +16,7 @@ import torch
 
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import HasRelation, Relation
-from gnnlab.ops import primitive
+from gnnlab.ops import autograd
 from gnnlab.ops.checks import (
     check_choice,
     check_operand,
@@ -63,12 +63,6 @@ def gsddmm(
     torch.Tensor
         Shape (E, …), in edge-ID order.
 
-    Raises
-    ------
-    InvalidInput
-        For an unknown operation or target, a missing operand, a wrong number of rows, or shapes
-        that do not match.
-
     Examples
     --------
     >>> import gnnlab as dgl, torch
@@ -89,27 +83,7 @@ def sddmm(
     lhs_target: str = "u",
     rhs_target: str = "v",
 ) -> torch.Tensor:
-    """Do what :func:`gsddmm` does, for one relation.
-
-    Parameters
-    ----------
-    rel : Relation
-    op : str
-    lhs, rhs : torch.Tensor, optional
-    lhs_target, rhs_target : str
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (num_edges, …).
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, torch
-    >>> relation = dgl.graph(([0, 1], [1, 1])).relation()
-    >>> dgl.ops.sddmm(relation, "sub", torch.tensor([1.0, 2.0]), torch.tensor([5.0, 9.0]))
-    tensor([-8., -7.])
-    """
+    """Do what :func:`gsddmm` does, for one relation."""
     check_choice(op, OPS, "operation")
     for target in (lhs_target, rhs_target):
         check_choice(target, TARGETS, "target")
@@ -131,7 +105,7 @@ def sddmm(
 
 def _rows(rel: Relation, target: str, x: torch.Tensor) -> torch.Tensor:
     """Return one row per edge."""
-    return x if target == "e" else primitive.gather(NodeGroups(rel, target), x)
+    return x if target == "e" else autograd.gather(NodeGroups(rel, target), x)
 
 
 def _dot(
@@ -149,7 +123,7 @@ def _dot(
     if between_ends and lhs.shape[1:] == rhs.shape[1:] and lhs.is_floating_point() and not scalar:
         heads = math.prod(shape[:-1])
         left, right = (x.reshape(len(x), heads, shape[-1]) for x in (lhs, rhs))
-        out = primitive.dot(NodeGroups(rel, lhs_target), left, right)
+        out = autograd.dot(NodeGroups(rel, lhs_target), left, right)
         return out.reshape(rel.num_edges, *shape[:-1], 1)
     product = _rows(rel, lhs_target, lhs) * _rows(rel, rhs_target, rhs)
     return product if scalar else product.sum(-1, keepdim=True)

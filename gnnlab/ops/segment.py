@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.ops import primitive
+from gnnlab.ops import autograd
 from gnnlab.ops.checks import check_choice
 from gnnlab.ops.groups import Groups
 from gnnlab.ops.spmm import REDUCERS, check_number
@@ -26,12 +26,6 @@ def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "su
     -------
     torch.Tensor
         Shape (B, …); zeros for runs of length 0.
-
-    Raises
-    ------
-    InvalidInput
-        If the lengths are negative or do not add up to N (checked on the CPU only, to avoid
-        synchronizing with a GPU), for an unknown reducer, or for a mean of integers.
 
     Examples
     --------
@@ -55,7 +49,7 @@ def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "su
     groups = Groups(len(seglen), len(value), indptr=indptr)
     flat = value.flatten(1) if value.dim() > 1 else value.unsqueeze(1)
     if reducer in ("max", "min"):
-        out = primitive.extreme(groups, flat, smallest=reducer == "min")
+        out = autograd.extreme(groups, flat, smallest=reducer == "min")
     else:
-        out = primitive.row_sum(groups, flat, reducer == "mean")
+        out = autograd.row_sum(groups, flat, reducer == "mean")
     return out.reshape(len(seglen), *value.shape[1:])

@@ -19,7 +19,7 @@ import torch
 
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import HasRelation, Relation
-from gnnlab.ops import primitive
+from gnnlab.ops import autograd
 from gnnlab.ops.checks import (
     check_choice,
     check_operand,
@@ -59,12 +59,6 @@ def gspmm(
     torch.Tensor
         Shape (number of destinations, …); zeros for nodes without in-edges.
 
-    Raises
-    ------
-    InvalidInput
-        For an unknown operation, a missing operand, a wrong number of rows, shapes that do not
-        broadcast, or a mean of integers.
-
     Examples
     --------
     >>> import gnnlab as dgl, torch
@@ -82,27 +76,7 @@ def spmm(
     ufeat: torch.Tensor | None,
     efeat: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Do what :func:`gspmm` does, for one relation.
-
-    Parameters
-    ----------
-    rel : Relation
-    op, reduce : str
-    ufeat, efeat : torch.Tensor, optional
-        Shapes (num_src, …) and (num_edges, …).
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (num_dst, …).
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, torch
-    >>> relation = dgl.graph(([0, 1], [2, 2])).relation()
-    >>> dgl.ops.spmm(relation, "copy_lhs", "mean", torch.tensor([1.0, 2.0, 3.0]), None)
-    tensor([0.0000, 0.0000, 1.5000])
-    """
+    """Do what :func:`gspmm` does, for one relation."""
     check_choice(op, OPS, "operation")
     check_choice(reduce, REDUCERS, "reduce operation")
     if op == "copy_lhs":
@@ -122,7 +96,7 @@ def spmm(
         heads = _num_heads(edge, shape)
         if heads is not None:
             return _weighted(rel, reduce, source, edge, shape, heads)
-    rows = primitive.gather(NodeGroups(rel, "u"), source)
+    rows = autograd.gather(NodeGroups(rel, "u"), source)
     return _reduce(rel, reduce, rows + edge if op == "add" else rows * edge)
 
 
@@ -132,11 +106,11 @@ def _reduce(rel: Relation, reduce: str, x: torch.Tensor, by_source: bool = False
     groups = NodeGroups(rel, "v")
     check_number(reduce, x)
     if reduce in ("max", "min"):
-        out = primitive.extreme(groups, flat, by_source, reduce == "min")
+        out = autograd.extreme(groups, flat, by_source, reduce == "min")
     elif by_source:
-        out = primitive.weighted_sum(groups, flat, norm="v" if reduce == "mean" else None)
+        out = autograd.weighted_sum(groups, flat, norm="v" if reduce == "mean" else None)
     else:
-        out = primitive.row_sum(groups, flat, reduce == "mean")
+        out = autograd.row_sum(groups, flat, reduce == "mean")
     return out if out.dim() == x.dim() else out.reshape(rel.num_dst, *x.shape[1:])
 
 
@@ -154,7 +128,7 @@ def _weighted(
     source = source.expand(rel.num_src, *shape).reshape(rel.num_src, heads, width)
     weights = edge.reshape(rel.num_edges, heads)
     norm = "v" if reduce == "mean" else None
-    out = primitive.weighted_sum(NodeGroups(rel, "v"), source, weights, norm)
+    out = autograd.weighted_sum(NodeGroups(rel, "v"), source, weights, norm)
     return out.reshape(rel.num_dst, *shape)
 
 

@@ -143,12 +143,12 @@ class RenumberedGraph:
             further = {ntype: mark.copy() for ntype, mark in near.items()}
             for (u, _, v), edges in self.edges.items():
                 ends = near[u], near[v], further[u], further[v]
-                kernels.cut.spread(edges.indptr, edges.indices, *ends)
+                kernels.halo.spread(edges.indptr, edges.indices, *ends)
             near = further
         found = {}
         for (u, name, v), edges in self.edges.items():
             lo, hi = self.book.node_ranges[v][part_id : part_id + 2]
-            eids, src, dst = kernels.cut.edges_near(
+            eids, src, dst = kernels.halo.edges_near(
                 edges.indptr, edges.indices, near[u], near[v], lo, hi
             )
             found[u, name, v] = HaloEdges(eids, src, dst, edges.old[eids])
@@ -213,9 +213,9 @@ def assemble_part(
         for etype, others in halo_edges.items():
             if etype[0] == ntype:
                 for ids in (owned[etype].indices, others.src):
-                    kernels.cut.mark_outside(ids, lo[ntype], hi[ntype], mark)
+                    kernels.halo.mark_outside(ids, lo[ntype], hi[ntype], mark)
             if etype[2] == ntype:
-                kernels.cut.mark_outside(others.dst, lo[ntype], hi[ntype], mark)
+                kernels.halo.mark_outside(others.dst, lo[ntype], hi[ntype], mark)
         halo = np.flatnonzero(mark)
         num_owned = hi[ntype] - lo[ntype]
         position[ntype] = np.empty(ranges[-1], ids_dtype(num_owned + len(halo)))
@@ -227,7 +227,7 @@ def assemble_part(
     def local(ntype: str, *ids: np.ndarray) -> np.ndarray:
         out = np.empty(sum(map(len, ids)), position[ntype].dtype)
         for target, some in zip(np.split(out, [len(ids[0])]), ids, strict=False):
-            kernels.cut.localize(some, lo[ntype], hi[ntype], position[ntype], target)
+            kernels.halo.localize(some, lo[ntype], hi[ntype], position[ntype], target)
         return out
 
     edges = {}

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.kernels.dtypes import check_stored

@@ -14,7 +14,7 @@ import torch
 
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.construct import graph, heterograph
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
 

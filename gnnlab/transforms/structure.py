@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from gnnlab.graph import edit, transform
-from gnnlab.graph.derive import node_frames
+from gnnlab.graph import edit, simple, transform
+from gnnlab.graph.core import copied_node_frames
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
@@ -109,7 +109,7 @@ class ToSimple(BaseTransform):
 
     def __call__(self, g: Graph) -> Graph:
         """Return the simple graph."""
-        return transform.to_simple(  # type: ignore[no-any-return]
+        return simple.to_simple(  # type: ignore[no-any-return]
             g, self.return_counts, copy_edata=True, aggregator=self.aggregator
         )
 
@@ -125,6 +125,6 @@ def with_etypes(
     merged: dict[EdgeType, Any] = {**g.relations, **relations}
     return g.derive(
         {etype: merged[etype] for etype in sorted(merged)},
-        node_frames=node_frames(g),
+        node_frames=copied_node_frames(g),
         edge_frames={**{name: f.copy() for name, f in g.edge_frames.items()}, **frames},
     )

@@ -40,11 +40,8 @@ def test_a_frame_is_a_dictionary() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda f: f["w"], KeyError, "no node feature 'w'; the features here are: 'x'"),
         (lambda f: f.pop("w"), KeyError, "no node feature 'w'"),
         (lambda f: f.__delitem__("w"), KeyError, "no node feature 'w'"),
-        (lambda f: f.update(y=torch.ones(2)), ValueError, r"'y' has shape \(2,\); expected 3 rows"),
-        (lambda f: f.update(y=torch.tensor(1.0)), ValueError, r"has shape \(\)"),
         (lambda f: f.update(y=torch.ones(3, device="meta")), ValueError, "on meta.*on cpu"),
     ],
 )
@@ -102,12 +99,6 @@ def test_deferred_moves_when_made() -> None:
     assert f["h"].device.type == "cpu"
 
 
-def test_scheme_and_repr() -> None:
-    f = frame()
-    assert f.scheme() == "{'x': Scheme(shape=(), dtype=torch.float32)}"
-    assert repr(f) == "{'x': tensor([1., 2., 3.])}"
-
-
 # ------------------------------------------------------------- features of graphs
 def test_features_of_one_type() -> None:
     g = toy()
@@ -120,7 +111,7 @@ def test_features_of_one_type() -> None:
     assert g.ndata.pop("h").tolist() == [0, 1, 2, 3]
     g.ndata = {"only": torch.ones(4)}
     assert "only" in g.ndata
-    with pytest.raises(ValueError, match="expected 5 rows, one for each edge"):
+    with pytest.raises(ValueError, match="5 rows"):
         g.edata["w"] = torch.ones(4)
 
 
@@ -149,16 +140,7 @@ def test_features_of_several_types() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda g: g.ndata["nope"], KeyError, "no type has a feature 'nope'"),
-        (
-            lambda g: g.ndata.update(h=torch.ones(3)),
-            ValueError,
-            "give feature 'h' as {type: tensor",
-        ),
         (lambda g: g.ndata.update(h={"nope": torch.ones(3)}), KeyError, "no type 'nope'"),
-        (lambda g: g.ndata.update(h={"user": torch.ones(4)}), ValueError, "expected 3 rows"),
-        (lambda g: g.nodes["nope"].data, KeyError, "no node type 'nope'"),
-        (lambda g: g.edges["nope"].data, KeyError, "no edge type 'nope'"),
         (lambda g: g.nodes(), ValueError, "which node type"),
     ],
 )
@@ -179,7 +161,7 @@ def test_columns_with_dtypes_of_pandas(dtypes: tuple[str, str]) -> None:
     assert g.edges()[1].tolist() == [0, 1, 2]
     frame.loc[1, "b"] = None
     for value in (frame, frame["b"], frame[["b", "a"]]):
-        with pytest.raises(InvalidInput, match="'b' lacks a value in row 1"):
+        with pytest.raises(InvalidInput, match=r"'b'.*row 1"):
             g.edata["x"] = value
     assert as_tensor(frame[["a"]]).tolist() == [[0], [1], [2]]
     assert as_tensor(pd.DataFrame({"a": [1.0, None]})).isnan().tolist() == [[False], [True]]
@@ -195,7 +177,7 @@ def test_both_sides_of_a_bipartite_graph() -> None:
     assert g.srcnodes().tolist() == [0, 1, 2]
     assert g.dstnodes().tolist() == [0, 1, 2, 3]
     assert g.reverse().srctypes == ["game"]
-    with pytest.raises(KeyError, match="this side of the graph has 'user'"):
+    with pytest.raises(KeyError, match="'user'"):
         g.num_src_nodes("game")
 
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.errors import InvalidInput, NotFound
 
 
 @pytest.fixture
@@ -70,13 +69,6 @@ def test_features_stay_behind_when_not_wanted(star):
     assert list(frontier.ndata) == [] and list(frontier.edata) == [dgl.EID]
 
 
-def test_int32_graphs_give_int32(star):
-    frontier = dgl.sampling.sample_neighbors(star.int(), [4], 1)
-    assert (
-        frontier.idtype == frontier.edges()[0].dtype == frontier.edata[dgl.EID].dtype == torch.int32
-    )
-
-
 def test_seeds_and_calls_name_the_sample():
     g = dgl.rand_graph(50, 3000)
 
@@ -114,16 +106,3 @@ def test_typed_weights_and_exclusions(typed):
     assert frontier.num_edges("makes") == 1
     frontier = dgl.sampling.sample_neighbors(typed, {"game": [0]}, -1, exclude_edges={"plays": [1]})
     assert frontier.edges["plays"].data[dgl.EID].tolist() == [0]
-
-
-def test_bad_input_says_what_is_wrong(star, typed):
-    with pytest.raises(InvalidInput, match="edge_dir must be 'in' or 'out'"):
-        dgl.sampling.sample_neighbors(star, [4], 1, edge_dir="both")
-    with pytest.raises(InvalidInput, match=r"need shape \(5,\); found \(3,\)"):
-        dgl.sampling.sample_neighbors(star, [4], 1, prob=torch.ones(3))
-    with pytest.raises(InvalidInput, match=r"fanout is a number of .* found \[2, 3\]"):
-        dgl.sampling.sample_neighbors(star, [4], [2, 3])
-    with pytest.raises(NotFound, match=r"no edge feature 'weight'; .* 'w'"):
-        dgl.sampling.sample_neighbors(star, [4], 1, prob="weight")
-    with pytest.raises(NotFound, match="no edge type has a feature 'weight'"):
-        dgl.sampling.sample_neighbors(typed, {"game": [0]}, 1, prob="weight")

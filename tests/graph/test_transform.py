@@ -8,17 +8,10 @@ import torch
 from hypothesis import given
 
 import gnnlab as dgl
-from tests.graph.samples import edges_of, graphs, same, same_structure, toy, typed
+from tests.graph.samples import edges_of, graphs, same, toy, typed
 
 LOOP = ("user", "follows", "user")
 PLAYS = ("user", "plays", "game")
-
-
-def test_reverse_turns_edges_and_keeps_their_ids() -> None:
-    g = dgl.reverse(toy())
-    assert edges_of(g) == [(1, 0), (1, 0), (1, 1), (2, 2), (0, 2)]
-    assert g.ndata["x"].tolist() == [0, 1, 2, 3]
-    assert "w" not in g.edata
 
 
 def test_reverse_shares_features_and_knows_its_old_arguments() -> None:
@@ -43,15 +36,6 @@ def test_reverse_turns_types() -> None:
 @given(graphs())
 def test_reverse_twice_is_the_graph(g: dgl.Graph) -> None:
     assert same(g.reverse(copy_edata=True).reverse(copy_edata=True), g)
-
-
-def test_add_self_loop_appends_one_loop_per_node() -> None:
-    g = dgl.add_self_loop(toy())
-    assert edges_of(g)[:5] == edges_of(toy())
-    assert edges_of(g)[5:] == [(0, 0), (1, 1), (2, 2), (3, 3)]
-    assert g.edata["w"].tolist() == [0, 1, 2, 3, 4, 1, 1, 1, 1]
-    assert g.edata["kind"].dtype == torch.int64
-    assert g.edata["kind"][5:].tolist() == [[1, 1]] * 4
 
 
 @pytest.mark.parametrize(
@@ -79,9 +63,9 @@ def test_add_self_loop_on_one_type_of_several() -> None:
 
 def test_self_loop_needs_a_type_that_can_have_loops() -> None:
     for change in (dgl.add_self_loop, dgl.remove_self_loop):
-        with pytest.raises(dgl.DGLError, match="which edge type"):
+        with pytest.raises(dgl.DGLError, match="etype="):
             change(typed())
-        with pytest.raises(dgl.DGLError, match="never a loop"):
+        with pytest.raises(dgl.DGLError, match="'plays'"):
             change(typed(), etype="plays")
 
 
@@ -97,13 +81,6 @@ def test_self_loop_needs_a_type_that_can_have_loops() -> None:
 def test_add_self_loop_explains_bad_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(dgl.DGLError, match=message):
         dgl.add_self_loop(toy(), **arguments)
-
-
-def test_remove_self_loop_keeps_order_and_features() -> None:
-    g = dgl.remove_self_loop(toy())
-    assert edges_of(g) == [(0, 1), (0, 1), (2, 0)]
-    assert g.edata["w"].tolist() == [0, 1, 4]
-    assert g.num_nodes() == 4
 
 
 @given(graphs())
@@ -144,13 +121,9 @@ def test_add_reverse_edges_leaves_other_types_alone_when_told() -> None:
     assert g.edges["plays"].data["w"].tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("readonly", [None, True])
-def test_to_bidirected_is_simple_and_sorted(readonly: bool | None) -> None:
-    g = dgl.to_bidirected(toy(), readonly=readonly)
-    assert edges_of(g) == [(0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 2)]
-    assert list(g.ndata) == list(g.edata) == []
-    assert "x" in dgl.to_bidirected(toy(), copy_ndata=True).ndata
-    with pytest.raises(dgl.DGLError, match="leads from one node type to another"):
+def test_what_to_bidirected_takes() -> None:
+    assert "x" in dgl.to_bidirected(toy(), copy_ndata=True, readonly=True).ndata
+    with pytest.raises(dgl.DGLError, match=r"to_bidirected.*'made by'"):
         dgl.to_bidirected(typed())
 
 
@@ -159,7 +132,7 @@ def test_to_bidirected_against_sets(g: dgl.Graph) -> None:
     both = {pair for u, v in edges_of(g) for pair in ((u, v), (v, u))}
     result = dgl.to_bidirected(g)
     assert edges_of(result) == sorted(both)
-    assert result.idtype == g.idtype
+    assert result.idtype == g.idtype and list(result.ndata) == list(result.edata) == []
 
 
 def test_to_simple_takes_features_of_the_first_edge() -> None:
@@ -178,8 +151,6 @@ def test_to_simple_aggregates_features(aggregator: str, expected: list[float]) -
     del g.edata["kind"]
     simple = dgl.to_simple(g, copy_edata=True, aggregator=aggregator)
     assert simple.edata["w"].tolist() == expected
-    with pytest.raises(dgl.DGLError, match="unknown aggregator 'median'"):
-        dgl.to_simple(g, aggregator="median")
 
 
 def test_to_simple_of_several_types() -> None:
@@ -235,17 +206,8 @@ def test_a_change_leaves_its_argument_and_dtype_alone_and_takes_no_block(change:
         result = change(g)
         assert result.idtype == result.edges()[0].dtype == idtype
         assert same(g, toy(idtype))
-    with pytest.raises(dgl.DGLError, match="found a block"):
+    with pytest.raises(dgl.DGLError, match="block"):
         change(dgl.to_block(toy()))
-
-
-def test_no_node_and_no_edge() -> None:
-    for g in (dgl.graph(([], [])), dgl.graph(([], []), num_nodes=2)):
-        assert dgl.to_simple(g).num_edges() == 0
-        assert dgl.to_bidirected(g).num_nodes() == g.num_nodes()
-        assert dgl.add_self_loop(g).num_edges() == g.num_nodes()
-        assert same_structure(dgl.remove_self_loop(g), g)
-        assert same_structure(dgl.add_reverse_edges(g), g)
 
 
 def test_gradients_flow_through_filled_features() -> None:

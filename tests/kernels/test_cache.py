@@ -45,17 +45,3 @@ def test_as_one_row_after_the_other(ways: int, bits: int, dtype: type) -> None:
         assert len(set(taken.tolist())) == len(taken)
         content[taken] = rows[slots >= 0]
         np.testing.assert_array_equal(content, held)
-
-
-def test_equal_scores_change_nothing() -> None:
-    """Two sets of two slots; even rows belong to the first.
-
-    slot  0 1 2 3
-    row   4 2 1 .
-    """
-    held = np.array([4, 2, 1, -1])
-    scores = np.ones(8, np.uint16)
-    assert cache.admit(np.array([6, 5, 3, 2]), 0, held, 2, scores, 0).tolist() == [-1, 3, -1, -1]
-    scores[6] = 2
-    assert cache.admit(np.array([6]), 0, held, 2, scores, 0).tolist() == [0]
-    assert held.tolist() == [6, 2, 1, 5]

@@ -19,13 +19,6 @@ def reference(
     return np.concatenate([[0], np.cumsum(counts)]), values[order]
 
 
-def test_groups_of_a_toy_graph():
-    """0 → 2, 1 → 0, 3 → 2: node 2 has the in-neighbors 0 and 3, node 0 has 1."""
-    indptr, indices = csc.group_by(np.array([2, 0, 2]), np.array([0, 1, 3]), 4)
-    assert indptr.tolist() == [0, 1, 1, 3, 3]
-    assert indices.tolist() == [1, 0, 3]
-
-
 @examples(200)
 @given(
     st.lists(st.tuples(st.integers(0, 19), st.integers(0, 10**6)), max_size=60),

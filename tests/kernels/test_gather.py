@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gnnlab.kernels import gather, take
+from gnnlab.kernels import gather, gather_numba
 from gnnlab.kernels.dtypes import DTYPES
 
 K = 1 << 15  # large enough for the compiled loop
@@ -39,8 +39,8 @@ def test_a_row_that_does_not_exist_is_an_error(wrong: int) -> None:
 
 def test_threads_copy_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix, index = torch.randn(500, 100), torch.randint(500, (K,))
-    monkeypatch.setattr(take.threads, "num_threads", lambda: 3)
+    monkeypatch.setattr(gather_numba.threads, "num_threads", lambda: 3)
     assert torch.equal(gather.rows(matrix, index), matrix[index])
     wide = torch.empty(K, dtype=torch.int64)
-    take.take(torch.arange(500, dtype=torch.int32).numpy(), index.numpy(), wide.numpy())
+    gather_numba.take(torch.arange(500, dtype=torch.int32).numpy(), index.numpy(), wide.numpy())
     assert torch.equal(wide, index)

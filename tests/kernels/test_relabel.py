@@ -45,19 +45,6 @@ def test_borrowed_array_comes_back_clean():
             assert nodes.add(torch.tensor([6, 5])).tolist()[0] == len(seeds)
 
 
-def test_a_graph_of_many_types_borrows_the_same_arrays_again():
-    def batch():
-        lists = [relabel.NodeList(size) for size in range(100, 110)]
-        arrays = [nodes._position for nodes in lists]
-        for nodes in lists:
-            nodes.close()
-        return arrays
-
-    relabel._POOL.clear()
-    first = batch()
-    assert all(again is array for again, array in zip(batch(), first, strict=True))
-
-
 def test_two_lists_at_a_time_do_not_share():
     with relabel.NodeList(7) as one, relabel.NodeList(7) as two:
         one.start(torch.tensor([3]))
@@ -75,7 +62,7 @@ def test_a_seed_may_not_stand_twice():
 @pytest.mark.parametrize("wrong", [-1, 7])
 def test_a_seed_must_exist(wrong):
     with (
-        pytest.raises(OutOfRange, match=f"node {wrong} does not exist: .* 0 to 6"),
+        pytest.raises(OutOfRange, match=f"node {wrong} .* 6"),
         relabel.NodeList(7) as nodes,
     ):
         nodes.start(torch.tensor([3, wrong]))

@@ -141,10 +141,10 @@ def test_weights_must_be_finite_and_not_negative(wrong):
     indptr, indices = row_graph(2, 2)
     weights = np.array([1.0, 1.0, 1.0, wrong])
     assert slots_of(indptr, indices, [0], 1, 1, weights=weights)
-    with pytest.raises(InvalidInput, match="weight of edge 3 is"):
+    with pytest.raises(InvalidInput, match="edge 3"):
         slots_of(indptr, indices, [1], 1, 1, weights=weights)
     tensors = torch.from_numpy(indptr), torch.from_numpy(indices), torch.tensor([1])
-    with pytest.raises(InvalidInput, match="finite and not negative"):
+    with pytest.raises(InvalidInput, match="weights"):
         sample_torch.sample_neighbors(*tensors, 1, 1, weights=torch.from_numpy(weights))
 
 

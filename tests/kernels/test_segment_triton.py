@@ -1,12 +1,12 @@
-"""The reductions for GPUs, in Triton's interpreter and as machine code that does not run.
+"""The reductions for GPUs, in Triton's interpreter.
 
-The interpreter executes kernels with numpy, on tensors of the CPU, but does not check types.
+The interpreter executes kernels with numpy, on tensors of the CPU, but does not check types;
+``test_triton_compiles.py`` does.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
@@ -85,40 +85,5 @@ assert segment_triton.weighted_sum(torch.zeros(1, dtype=torch.int64), none, wide
 assert segment_triton.extreme(torch.tensor([0, 1]), none[:1], wide[:, :0])[0].shape == (1, 0)
 """,
         env={"TRITON_INTERPRET": "1"},
-        fresh=True,
-    )
-
-
-def test_they_compile_for_a_gpu(tmp_path: Path) -> None:
-    run_script(
-        """
-from triton import compile
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from gnnlab.kernels import segment_triton
-
-constants = {"UNIT": 4, "EDGES": 16, "BLOCK": 128, "MEAN": True, "SMALLEST": True}
-ids, integers = {"rows", "order", "src", "dst"}, {"units", "heads", "nowhere", "count"}
-
-def build(kernel, value, **given):
-    names = [parameter.name for parameter in kernel.params]
-    given |= {name: constant for name, constant in constants.items() if name in names}
-    signature = {
-        name: "constexpr" if name in given
-        else "*i64" if name in {"indptr", "others", "winner"}
-        else "*i32" if name in ids else "i32" if name in integers else value
-        for name in names
-    }
-    known = {(names.index(name),): constant for name, constant in given.items()}
-    source = ASTSource(fn=kernel, signature=signature, constexprs=known)
-    assert "ptx" in compile(source, target=GPUTarget("cuda", 90, 32)).asm
-
-build(segment_triton._sum, "*fp32")
-build(segment_triton._sum, "*bf16", rows=None, order=None, others=None)
-build(segment_triton._extreme, "*fp64")
-build(segment_triton._extreme, "*fp16", rows=None)
-build(segment_triton._dot, "*bf16")
-""",
-        env={"TRITON_CACHE_DIR": str(tmp_path)},
         fresh=True,
     )

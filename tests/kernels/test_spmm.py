@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gnnlab.kernels import spmm, threads
+from gnnlab.kernels import spmm
 
 INDPTR = np.array([2, 5, 5, 6, 10])  # four groups; the first two slots belong to none of them
 INDICES = np.array([9, 9, 0, 2, 1, 2, 1, 1, 0, 2])
@@ -76,21 +74,3 @@ def test_far_rows_are_reached(tmp_path: Path) -> None:
     x[40_000] = 7
     out = spmm.weighted_sum(np.array([0, 1]), np.array([40_000], np.int32), np.asarray(x))
     assert (out == 7).all()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_works_again_after_a_fork(torch_threads: Callable[[int], None]) -> None:
-    torch_threads(2)
-    rng = np.random.default_rng(0)
-    x, indptr = rng.standard_normal((300, 50)), np.arange(0, 40_001, 10)
-    indices = rng.integers(0, 300, 40_000)
-    assert threads.grain_for(4000, cost=40_000 * 50) < 4000  # two threads work
-    expected = spmm.weighted_sum(indptr, indices, x)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            status = 0 if np.array_equal(spmm.weighted_sum(indptr, indices, x), expected) else 1
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

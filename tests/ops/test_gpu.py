@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from gnnlab import ops
-from gnnlab.ops import torch_path
+from gnnlab.ops import torch_ops
 from gnnlab.system import accelerators
-from tests.accelerator import GPU, OWN_GPU_PATH, no_waits
+from tests.accelerator import GPU, OWN_GPU_OPS, no_waits
 from tests.ops.reference import assert_near, toy_graph
 
 pytestmark = pytest.mark.gpu
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] = {
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     def forget() -> None:
         accelerators.runs_triton.cache_clear()
-        OWN_GPU_PATH.cache_clear()
+        OWN_GPU_OPS.cache_clear()
 
     monkeypatch.setenv("GNNLAB_FAST_GPU", "1" if request.param == "triton" else "0")
     forget()
@@ -116,7 +116,7 @@ def test_integers_are_reduced_by_torch() -> None:
 def test_without_a_compiler_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerators, "runs_triton", lambda device: True)
     with pytest.warns(UserWarning, match="Triton"):  # it has no kernels for a CPU
-        assert OWN_GPU_PATH.__wrapped__(torch.device("cpu")) is torch_path
+        assert OWN_GPU_OPS.__wrapped__(torch.device("cpu")) is torch_ops
 
 
 def test_relu_dropout() -> None:

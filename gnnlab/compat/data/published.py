@@ -26,8 +26,8 @@ from gnnlab.data.npz import read_matrices
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, reading
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.simple import to_bidirected
 from gnnlab.graph.subgraph import node_subgraph
-from gnnlab.graph.transform import to_bidirected
 
 REQUIRED = inspect.Parameter.empty
 _COMMON = {"raw_dir": None, "force_reload": False, "verbose": True, "transform": None}

@@ -14,7 +14,7 @@ from gnnlab.compat.transforms.checks import one_node
 from gnnlab.errors import InvalidInput, list_of_graphs
 from gnnlab.graph.batch import unbatch
 from gnnlab.graph.construct import graph, heterograph
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots

@@ -7,7 +7,7 @@ from typing import Any
 
 from gnnlab.compat.transforms.paths import khop_graph, line_graph, metapath_reachable_graph
 from gnnlab.graph.construct import heterograph
-from gnnlab.graph.derive import node_frames
+from gnnlab.graph.core import copied_node_frames
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
 from gnnlab.transforms.base import BaseTransform
@@ -69,7 +69,7 @@ class AddMetaPaths(BaseTransform):
         if self.keep_orig_edges:
             return with_etypes(g, relations, {})
         kept = {etype: relations[etype] for etype in sorted(relations)}
-        return g.derive(kept, node_frames=node_frames(g))
+        return g.derive(kept, node_frames=copied_node_frames(g))
 
 
 class ToLevi(BaseTransform):

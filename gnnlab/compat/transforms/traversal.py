@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.core import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.queries import incident_slots

@@ -15,7 +15,7 @@ from gnnlab.ops.groups import Groups, NodeGroups
 def weighted_sum(
     groups: NodeGroups, x: torch.Tensor, weights: torch.Tensor | None, norm: str | None
 ) -> torch.Tensor:
-    """Sum the rows of x at the other ends of each node's edges, see :mod:`gnnlab.ops.primitive`."""
+    """Sum the rows of x at the other ends of each node's edges, see :mod:`gnnlab.ops.autograd`."""
     other = groups.flipped()
     if norm == other.end:
         x = x * column(other.inverse_sizes(x.dtype), x)

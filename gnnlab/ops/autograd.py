@@ -29,7 +29,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from gnnlab.kernels import gather as rows_of
-from gnnlab.ops import cpu_path, torch_path
+from gnnlab.ops import numba_ops, torch_ops
 from gnnlab.ops.groups import Groups, NodeGroups
 from gnnlab.system import accelerators
 
@@ -39,34 +39,34 @@ _HALF = (torch.float16, torch.bfloat16)
 def implementation(x: torch.Tensor) -> ModuleType:
     """Return the module whose functions compute with a tensor."""
     if not x.is_floating_point():
-        return torch_path
-    return cpu_path if x.device.type == "cpu" else _gpu_path(x.device)
+        return torch_ops
+    return numba_ops if x.device.type == "cpu" else _gpu_ops(x.device)
 
 
 @cache
-def _gpu_path(device: torch.device) -> ModuleType:
+def _gpu_ops(device: torch.device) -> ModuleType:
     if not accelerators.runs_triton(device):
-        return torch_path
+        return torch_ops
     x = torch.zeros(1, 1, device=device)
     groups = Groups(1, 1, indptr=torch.arange(2, device=device))
     try:
-        from gnnlab.ops import triton_path
+        from gnnlab.ops import triton_ops
 
-        triton_path.row_sum(groups, x, False)
+        triton_ops.row_sum(groups, x, False)
     except Exception as error:
         warnings.warn(
             f"Triton cannot compile kernels for {device}, so that aggregation takes more time and "
             f"memory. It needs a C compiler, such as gcc, and Python's header files. {error}",
             stacklevel=2,
         )
-        return torch_path
-    return triton_path
+        return torch_ops
+    return triton_ops
 
 
 def _wide(x: Any) -> Any:
     """Convert half precision to float32, except for Triton's kernels, which do so themselves."""
     is_half = isinstance(x, torch.Tensor) and x.dtype in _HALF
-    return x.float() if is_half and implementation(x) in (cpu_path, torch_path) else x
+    return x.float() if is_half and implementation(x) in (numba_ops, torch_ops) else x
 
 
 def weighted_sum(
@@ -230,4 +230,4 @@ class _Softmax(Function):
 
 def _divide(groups: Groups, x: torch.Tensor) -> torch.Tensor:
     """Divide each row by the size of its group."""
-    return x * torch_path.column(groups.inverse_sizes(x.dtype), x)
+    return x * torch_ops.column(groups.inverse_sizes(x.dtype), x)

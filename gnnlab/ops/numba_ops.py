@@ -7,7 +7,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.ops.groups import Groups, NodeGroups
-from gnnlab.ops.torch_path import column
+from gnnlab.ops.torch_ops import column
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
@@ -17,7 +17,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 def weighted_sum(
     groups: NodeGroups, x: torch.Tensor, weights: torch.Tensor | None, norm: str | None
 ) -> torch.Tensor:
-    """Sum the rows of x at the other ends of each node's edges, see :mod:`gnnlab.ops.primitive`."""
+    """Sum the rows of x at the other ends of each node's edges, see :mod:`gnnlab.ops.autograd`."""
     if x.dim() == 3 and x.shape[1] == 1 and weights is not None:
         return weighted_sum(groups, x.squeeze(1), weights.squeeze(1), norm).unsqueeze(1)
     mean = norm == groups.end

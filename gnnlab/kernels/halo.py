@@ -1,4 +1,4 @@
-"""Cutting a graph into parts.
+"""The border of a part of a graph: edges of other parts, and the halo nodes at their ends.
 
 The graph is given as edges grouped by destination, with IDs of which each part owns a range. These
 kernels find the edges of other parts that touch a part, the halo nodes at their other ends, and the
@@ -43,9 +43,9 @@ def edges_near(
     Examples
     --------
     >>> import numpy as np
-    >>> from gnnlab.kernels import cut
+    >>> from gnnlab.kernels import halo
     >>> near = np.array([True, False, False])
-    >>> cut.edges_near(np.array([0, 1, 2, 4]), np.array([1, 0, 0, 2]), near, near, 0, 1)
+    >>> halo.edges_near(np.array([0, 1, 2, 4]), np.array([1, 0, 0, 2]), near, near, 0, 1)
     (array([1, 2], dtype=int32), array([0, 0]), array([1, 2], dtype=int32))
     """
     num_dst = len(indptr) - 1
@@ -130,16 +130,8 @@ def mark_outside(ids, lo, hi, mark):  # type: ignore[no-untyped-def]
 def localize(ids: np.ndarray, lo: int, hi: int, position: np.ndarray, out: np.ndarray) -> None:
     """Write local IDs: ``id - lo`` for those in ``range(lo, hi)``, the position for others.
 
-    Parameters
-    ----------
-    ids : ndarray
-        Shape (K,), int32 or int64.
-    lo, hi : int
-        Range of the nodes that the part owns.
-    position : ndarray
-        Shape (N,): local IDs of the halo nodes; other entries are not read.
-    out : ndarray
-        Shape (K,), int32 or int64.
+    ``ids`` and ``out`` have shape (K,), int32 or int64; ``position``, shape (N,), holds local IDs
+    of the halo nodes, and its other entries are not read.
     """
 
     def write(a: int, b: int) -> None:
