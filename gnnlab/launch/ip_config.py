@@ -20,8 +20,6 @@ from pathlib import Path
 
 from gnnlab.errors import InvalidInput, cannot_read, file_error
 
-__all__ = ["DEFAULT_PORT", "IP_CONFIG_HELP", "Endpoint", "names_of", "read_ip_config"]
-
 DEFAULT_PORT = 30050
 IP_CONFIG_HELP = (
     "file with a line `ADDRESS [PORT]` for each machine, in the order of the parts; an address is "
@@ -64,12 +62,6 @@ def read_ip_config(
     -------
     list of Endpoint
         In the order of the lines: machine i holds part i.
-
-    Raises
-    ------
-    InvalidInput
-        The file cannot be read, a line is malformed, two lines give one address the same ports, or
-        the number of machines is not ``num_parts``.
 
     Examples
     --------

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["is_kernel", "progress_bar"]
-
 
 def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **options: Any) -> Any:
     """Return a tqdm bar, shown as a widget in a notebook and as text elsewhere.

@@ -36,26 +36,13 @@ _HEAD = re.compile(
 
 
 class Copy(NamedTuple):
-    """A file that is a copy of a helper or has the name of one.
-
-    Attributes
-    ----------
-    path : Path
-    name : str
-        The helper.
-    version : str
-        gnnlab version it was copied from; "" if the file does not state it.
-    is_changed : bool
-        False only if the file is known to be unchanged since it was copied.
-    is_newest : bool
-        Whether this gnnlab has no newer version.
-    """
+    """A file that is a copy of a helper or has the name of one."""
 
     path: Path
-    name: str
-    version: str
-    is_changed: bool
-    is_newest: bool
+    name: str  # of the helper
+    version: str  # of gnnlab, from which it was copied; "" if the file does not state it
+    is_changed: bool  # False only if it is known to be unchanged since it was copied
+    is_newest: bool  # whether this gnnlab has no newer version
 
 
 def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False) -> list[Copy]:
@@ -74,13 +61,6 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
     -------
     list of Copy
         The copies now in the folder; those with ``is_changed`` were not overwritten.
-
-    Raises
-    ------
-    NotFound
-        There is no such helper.
-    InvalidInput
-        The folder is a file.
 
     Examples
     --------
@@ -114,11 +94,6 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
 
 def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
     """Compare the copies of helpers in a folder, under any file names, with this gnnlab.
-
-    Raises
-    ------
-    NotFound
-        The folder has no copy of a helper.
 
     Examples
     --------

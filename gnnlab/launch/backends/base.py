@@ -22,22 +22,15 @@ class Host:
         IP address, or a host name that all machines can resolve.
     port : int or None
         Port of its first server, if the user has chosen one.
-    num_cpus, num_gpus : int or None
-        Processors and GPUs that the job may use there; None if the backend does not know.
-    seconds_left : float or None
-        Time until the backend ends the job; None without a limit.
     """
 
     name: str
     address: str
     port: int | None = None
-    num_cpus: int | None = None
-    num_gpus: int | None = None
-    seconds_left: float | None = None
 
 
 @dataclass(frozen=True)
-class Request:
+class HostRequest:
     """What a job asks of a backend.
 
     Attributes
@@ -75,30 +68,14 @@ class Backend(ABC):
 
     @abstractmethod
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
-        """Return a command line that runs a command on a host.
+        """Return a command line, to be run here, that runs a command on a host.
 
-        Parameters
-        ----------
-        host : Host
-            One of :meth:`hosts`.
-        command : sequence of str
-            Program and arguments; no shell interprets them.
-
-        Returns
-        -------
-        list of str
-            To be run here. Standard input, output and error are those of the command there, byte
-            for byte; it ends with the command, with its exit status.
+        No shell interprets the command's arguments. Standard input, output and error are those of
+        the command there, byte for byte; the line ends with the command, with its exit status.
         """
 
     def remedy(self, output: str) -> str:
-        """Return what to do if a program could not be started; '' if unknown.
-
-        Parameters
-        ----------
-        output : str
-            Last lines of standard error.
-        """
+        """Return what to do if a program could not be started, by its standard error; or ''."""
         return ""
 
     def requeue(self) -> None:  # noqa: B027 – an optional hook
