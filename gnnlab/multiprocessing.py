@@ -56,16 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
-    """A process whose target may use OpenMP, also after a fork.
-
-    Parameters
-    ----------
-    target : callable
-    args : tuple
-    kwargs : dict
-    name : str
-    daemon : bool
-        As of :class:`multiprocessing.Process`.
+    """A :class:`multiprocessing.Process` whose target may use OpenMP, also after a fork.
 
     Raises
     ------

@@ -30,21 +30,11 @@ _FROM, _UNTIL = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=
 
 @dataclass(frozen=True)
 class Keys:
-    """What a process needs to prove that it belongs to a job; texts in PEM.
+    """What a process needs to prove that it belongs to a job; texts in PEM."""
 
-    Attributes
-    ----------
-    authority : str
-        Certificate of the job's authority.
-    certificate : str
-        Certificate of this process, signed by the authority.
-    secret : str
-        Secret key of this process.
-    """
-
-    authority: str
-    certificate: str
-    secret: str = field(repr=False)
+    authority: str  # certificate of the job's authority
+    certificate: str  # of this process, signed by the authority
+    secret: str = field(repr=False)  # secret key of this process
 
     def to_json(self) -> str:
         """Return the value of ``GNNLAB_KEYS``."""

@@ -45,29 +45,14 @@ _HIGH_PORT = 40000  # one of those that a system gives to a process that asks fo
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check of one machine.
-
-    Attributes
-    ----------
-    host : str
-    check : int
-        Index of the check's name.
-    found : str
-        The value found, independent of the language.
-    state : int
-        0: ok, 1: warning, 2: failure.
-    code : str
-        Key of the explanation; '' if ok.
-    values : dict
-        Values inserted into the explanation.
-    """
+    """Result of one check of one machine."""
 
     host: str
-    check: int
-    found: str
+    check: int  # index of its name
+    found: str  # independent of the language
     state: int = OK
-    code: str = ""
-    values: dict[str, Any] = field(default_factory=dict)
+    code: str = ""  # of the explanation; "" if ok
+    values: dict[str, Any] = field(default_factory=dict)  # inserted into the explanation
 
 
 def diagnose(arguments: argparse.Namespace) -> list[Finding]:

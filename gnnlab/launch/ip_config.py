@@ -31,18 +31,10 @@ _ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:-]*")  # cannot be an option of 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A machine of the file.
+    """A machine of the file."""
 
-    Attributes
-    ----------
-    address : str
-        An IP address or a host name.
-    port : int or None
-        Port of its first server, if the line states one.
-    """
-
-    address: str
-    port: int | None = None
+    address: str  # an IP address or a host name
+    port: int | None = None  # of its first server, if the line states one
 
 
 def read_ip_config(

@@ -221,7 +221,11 @@ def run(
             trace is not None,
         )
         if dry_run:
-            _print_commands(job, backend)
+            python = job.command.python
+            where = "" if "/" in python else f": {python} is the first one on the PATH there"
+            for machine, host in enumerate(job.hosts):
+                agent = shlex.join(_agent(job, backend, host))
+                print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
             return None
         trace_dir = None if trace is None else _new_folder(trace)
         args = os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir
@@ -229,14 +233,6 @@ def run(
         if result.has_stopped:
             backend.requeue()
         return result
-
-
-def _print_commands(job: JobSpec, backend: Backend) -> None:
-    python = job.command.python
-    where = "" if "/" in python else f": {python} is the first one on the PATH there"
-    for machine, host in enumerate(job.hosts):
-        agent = shlex.join(_agent(job, backend, host))
-        print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
 
 
 def _run(

@@ -19,13 +19,7 @@ _LOOK = 2.0  # seconds between two questions where ranks stand, once one of them
 
 
 class RankError(GNNLabError, RuntimeError):
-    """A rank failed, and all other ranks were ended.
-
-    Attributes
-    ----------
-    rank : int
-        The rank that failed first.
-    """
+    """A rank failed, and all other ranks were ended; ``rank`` is the one that failed first."""
 
     def __init__(self, message: str, rank: int) -> None:
         super().__init__(message)

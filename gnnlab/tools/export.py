@@ -27,7 +27,6 @@ from gnnlab.system.command import command, command_parser
 _FOLDER = Path(helpers.__file__).parent
 HELPERS = sorted(path.stem for path in _FOLDER.glob("[!_]*.py"))
 _NEEDS = {"dist_graph_simulator": ["block_sampler"]}
-_RENAMED = {"sampler": "block_sampler", "torch_sampler": "block_sampler"}
 # The first lines of a helper and of its copies. The checksum is of the file without them.
 _HEAD = re.compile(
     r"\A\"\"\".*\n\nOrigin:  gnnlab/helpers/(?P<name>\w+)\.py\n"
@@ -71,12 +70,9 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
     ['dist_graph_simulator.py', 'block_sampler.py']
     """
     if name not in HELPERS:
-        there = f"there are {', '.join(HELPERS)}"
-        if name in _RENAMED:
-            raise NotFound(f"the helper {name!r} is now {_RENAMED[name]!r}; {there}")
         raise NotFound(
-            f"no helper {name!r}; {there}. Other parts of gnnlab cannot be copied: import them "
-            "from gnnlab (pip install gnnlab)"
+            f"no helper {name!r}; there are {', '.join(HELPERS)}. Other parts of gnnlab cannot be "
+            "copied: import them from gnnlab (pip install gnnlab)"
         )
     folder = Path(folder)
     for path in (folder, *folder.absolute().parents):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -167,44 +168,11 @@ for name, (way, expected) in WAYS.items():
         for words in ["rank 1 of 3 failed", *expected]:
             assert words in str(error), (name, words, str(error))
         assert "gloo" not in str(error), (name, str(error))
+        assert name in ("segfault", "result") or "/rank.py" not in str(error), (name, str(error))
     else:
         raise AssertionError(name)
     assert 0 < time.monotonic() - failed.item() < 60, name
     assert not children(), name
-        """
-    )
-
-
-@pytest.mark.thorough("forked ones fail in all ways above")
-def test_a_fresh_rank_that_fails() -> None:
-    """An error of a function of the script quotes its line; what a rank has started ends too."""
-    script(
-        """
-class Mine(Exception):
-    pass
-
-def work(rank, world_size, file):
-    subprocess.Popen(["sleep", "1000"])
-    if rank == 1:
-        while True:
-            time.sleep(0.01)
-    raise Mine("with a class of the script")  # this line
-
-try:
-    launch_processes(work, 2, "x")
-except RankError as error:
-    assert "Mine: with a class of the script" in str(error) and "# this line" in str(error)
-    assert "rank.py" not in str(error), str(error)
-else:
-    raise AssertionError
-assert not children()
-
-try:
-    launch_processes(lambda rank, world_size, lock: None, 1, threading.Lock())
-except TypeError as error:
-    assert "pickle" in str(error) and "cannot travel" in error.__notes__[0]
-else:
-    raise AssertionError
         """
     )
 
@@ -413,6 +381,9 @@ def test_nonsense_is_refused() -> None:
             dgl.parallel.launch_processes(*arguments)
     with pytest.raises(InvalidInput, match="'forkserver'"):
         dgl.parallel.launch_processes(print, 1, start_method="forkserver")
+    with pytest.raises(TypeError, match="pickle") as caught:
+        dgl.parallel.launch_processes(print, 1, threading.Lock())
+    assert "cannot travel" in caught.value.__notes__[0]
 
 
 def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:

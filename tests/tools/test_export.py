@@ -163,7 +163,6 @@ def test_a_copy_of_a_newer_gnnlab_is_not_out_of_date(
     ("name", "folder", "error", "named"),
     [
         ("lunch", "x", NotFound, "'lunch'; there are block_sampler, ddp_loader, dist_graph"),
-        ("sampler", "x", NotFound, "'sampler' is now 'block_sampler'"),
         ("fork", "file/x", InvalidInput, "/file is"),
     ],
 )

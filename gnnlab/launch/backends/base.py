@@ -12,41 +12,20 @@ from gnnlab.launch import ip_config
 
 @dataclass(frozen=True)
 class Host:
-    """A machine of a job; machine i holds part i of the graph.
+    """A machine of a job; machine i holds part i of the graph."""
 
-    Attributes
-    ----------
-    name : str
-        What the backend calls it; shown in messages.
-    address : str
-        IP address, or a host name that all machines can resolve.
-    port : int or None
-        Port of its first server, if the user has chosen one.
-    """
-
-    name: str
-    address: str
-    port: int | None = None
+    name: str  # what the backend calls it, for messages
+    address: str  # an IP address, or a host name that all machines can resolve
+    port: int | None = None  # of its first server, if the user has chosen one
 
 
 @dataclass(frozen=True)
 class HostRequest:
-    """What a job asks of a backend.
+    """What a job asks of a backend."""
 
-    Attributes
-    ----------
-    num_hosts : int or None
-        Machines needed: as many as the graph has parts. None if the graph cannot be read here;
-        then all hosts of the backend.
-    listed : tuple of ip_config.Endpoint
-        Lines of an ip_config; backends that know their hosts need none.
-    ssh_port, ssh_username : optional
-        For ssh; by default those of the user's ssh configuration.
-    """
-
-    num_hosts: int | None = None
-    listed: tuple[ip_config.Endpoint, ...] = ()
-    ssh_port: int | None = None
+    num_hosts: int | None = None  # as many as the graph has parts; None: all of the backend
+    listed: tuple[ip_config.Endpoint, ...] = ()  # lines of an ip_config, if there is one
+    ssh_port: int | None = None  # by default, as the name, that of the user's ssh configuration
     ssh_username: str | None = None
 
 

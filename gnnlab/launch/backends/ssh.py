@@ -73,13 +73,7 @@ class Ssh(Backend):
 
 
 class LoginError(GNNLabError):
-    """The login to a machine failed, or a script failed there.
-
-    Attributes
-    ----------
-    status : int
-        Exit status of ssh: 255 if the login failed.
-    """
+    """The login to a machine failed (``status`` 255 of ssh), or a script failed there."""
 
     def __init__(self, message: str, status: int = 255) -> None:
         super().__init__(message)
@@ -88,13 +82,7 @@ class LoginError(GNNLabError):
 
 @dataclass(frozen=True)
 class Login:
-    """How to log in to one machine.
-
-    Parameters
-    ----------
-    address : str
-    port, username : optional
-        By default those of the user's ssh configuration.
+    """How to log in to one machine, by default as the user's ssh configuration says.
 
     Examples
     --------
