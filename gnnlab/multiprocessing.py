@@ -27,7 +27,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 try:
@@ -56,16 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
-    """A process whose target may use OpenMP, also after a fork.
-
-    Parameters
-    ----------
-    target : callable
-    args : tuple
-    kwargs : dict
-    name : str
-    daemon : bool
-        As of :class:`multiprocessing.Process`.
+    """A :class:`multiprocessing.Process` whose target may use OpenMP, also after a fork.
 
     Raises
     ------
@@ -114,27 +105,18 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
     if not (size and group.is_available() and group.is_initialized()):
         with explained(size):
             return torch.zeros(shape, dtype=dtype).share_memory_()
-    if group.get_rank() == 0:
-        with shared_file(size) as (_, name):
-            group.broadcast_object_list([name])
-            tensor = torch.from_file(name, True, math.prod(shape), dtype=dtype)
-            group.barrier()  # all have opened the file
-    else:
-        names: list[Any] = [None]
+    file = shared_file(size) if group.get_rank() == 0 else nullcontext((0, ""))
+    with file as (_, name):
+        names = [name]
         group.broadcast_object_list(names)
         tensor = torch.from_file(names[0], True, math.prod(shape), dtype=dtype)
-        group.barrier()
+        group.barrier()  # all have opened the file
     return tensor.view(shape)
 
 
 @contextmanager
 def explained(what: int | str) -> Iterator[None]:
     """Translate torch's errors for missing shared memory or files into ones that say what to do.
-
-    Raises
-    ------
-    GNNLabError
-        In place of torch's RuntimeError, or of an OSError for too many open files.
 
     Examples
     --------
@@ -167,24 +149,10 @@ def explained(what: int | str) -> Iterator[None]:
 
 @contextmanager
 def shared_file(size: int) -> Iterator[tuple[int, str]]:
-    """Make a file in memory, freed when no process has it open or mapped any more.
+    """Make a file of ``size`` bytes in memory, freed when no process has it open or mapped.
 
-    Parameters
-    ----------
-    size : int
-        Bytes, at least 1.
-
-    Yields
-    ------
-    int
-        File descriptor, valid inside the ``with``.
-    str
-        A path by which other processes of this user can open it, valid inside the ``with``.
-
-    Raises
-    ------
-    OSError
-        There is not enough memory.
+    Yields a file descriptor, and a path by which other processes of this user can open the file,
+    both valid inside the ``with``. Raises OSError if there is not enough memory.
 
     Examples
     --------
@@ -220,10 +188,7 @@ def allocate(descriptor: int, size: int) -> None:
 def raise_file_limit() -> None:
     """Raise this process's limit of open files as far as the system permits.
 
-    Raises
-    ------
-    GNNLabError
-        The system permits so few that worker processes could not even report an error.
+    Raise GNNLabError for so few that worker processes could not even report an error.
     """
     if resource is None:
         return

@@ -343,11 +343,6 @@ def read(folder: str | os.PathLike[str]) -> list[Event]:
     Clocks of different machines may differ. A last line that is incomplete, because its process was
     killed, is skipped.
 
-    Raises
-    ------
-    InvalidInput
-        The folder has no traces, or a file is not a trace.
-
     Examples
     --------
     >>> import tempfile

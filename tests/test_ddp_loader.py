@@ -6,7 +6,6 @@ import shutil
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -140,12 +139,6 @@ def test_what_cannot_be_is_refused_when_it_is_made(change, message) -> None:
     arguments = {"indices": torch.arange(4), "sampler": Seeds(), "batch_size": 2}
     with pytest.raises(ValueError, match=message):
         DDPLoader(None, **{**arguments, "rank": 0, "world_size": 2, **change})
-
-
-def test_a_batch_size_of_numpy_is_an_integer() -> None:
-    options = {"shuffle": False, "rank": 1, "world_size": 2}
-    loader = DDPLoader(None, torch.arange(10), Seeds(), np.int64(2), **options)
-    assert [batch.tolist() for batch in loader] == [[1, 3], [5, 7], [9]]
 
 
 RANK = """

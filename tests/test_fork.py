@@ -5,7 +5,6 @@ Each script below is a fresh interpreter that uses torch's operators on two thre
 
 from __future__ import annotations
 
-import shutil
 import sys
 import traceback
 import types
@@ -140,39 +139,6 @@ def test_openmp_after_a_fork_hangs_and_each_remedy_works() -> None:
     ]
 
 
-def test_errors_of_a_forked_child_keep_their_traceback() -> None:
-    script(
-        """
-        import subprocess
-        from gnnlab.helpers.fork import fix_openmp
-
-        @fix_openmp
-        def fail():
-            compute()
-            raise ValueError("in the child")
-
-        read, write = os.pipe()
-        if os.fork() == 0:
-            os.dup2(write, 2)
-            import threading, traceback
-            try:
-                fail()
-            except ValueError:
-                traceback.print_exc()
-            os._exit(0)
-        os.close(write)
-        os.wait()
-        text = os.read(read, 10_000).decode()
-        assert 'raise ValueError("in the child")' in text and "in fail" in text, text
-
-        @fix_openmp
-        def leave():
-            sys.exit(compute(1) == 2_000_000 and 5)
-        assert outcome(Forked(target=leave), 30) == 5
-        """.replace("\n        ", "\n")
-    )
-
-
 def test_locks_of_threads_are_open_in_a_forked_child() -> None:
     run_script(
         """
@@ -285,47 +251,15 @@ def test_errors_of_cuda_in_a_forked_child_name_the_remedy(said: str) -> None:
     assert "Start fresh interpreters" in caught.value.__notes__[0]
 
 
-COPIED = """
-import doctest, sys
-sys.path[:0] = sys.argv[1:]
-sys.modules["gnnlab"] = None  # an import of it fails
-import torch
-import fork
-
-assert doctest.testmod(fork, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
-fork.protect_forks()
-torch.set_num_threads(2)
-work = fork.fix_openmp(lambda: float(torch.ones(2_000_000).sum()))
-for _ in range(2):
-    print(work(), end=" ", flush=True)
-    child = fork.os.fork()
-    if not child:
-        fork.os._exit(0 if work() == 2_000_000 else 1)
-    print(fork.os.waitpid(child, 0)[1])
-"""
-
-
-@pytest.mark.thorough("test_export runs the examples of a copy")
-def test_copied_alone_it_works(tmp_path: Path) -> None:
-    shutil.copy(fork.__file__, tmp_path)
-    printed = run_script(COPIED, args=[str(tmp_path)], fresh=True)
-    assert printed.splitlines() == ["2000000.0 0", "2000000.0 0"]
-
-
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
-@pytest.mark.parametrize(
-    "method",
-    ["fork", pytest.param("spawn", marks=pytest.mark.thorough("test_graph maps in a fresh child"))],
-)
-def test_workers_share_the_graph(method: str) -> None:
+def test_forked_workers_share_the_graph() -> None:
     """Two workers read all of a graph of 200 MB; memory grows by one copy of it, not by two.
 
-    Counted is PSS: a page that k processes map counts 1/k in each. Forked workers share the copy
-    of the process that starts them, fresh ones a copy of their own.
+    Counted is PSS: a page that k processes map counts 1/k in each.
     """
     run_script(
         """
-        import gc, os, re, sys, torch, gnnlab as dgl
+        import gc, os, re, torch, gnnlab as dgl
         from gnnlab.helpers import prepare_mp
         from gnnlab.parallel import init_process_group, launch_processes
 
@@ -340,20 +274,18 @@ def test_workers_share_the_graph(method: str) -> None:
             g.relation().map(lambda tensor: found.append(tensor) or tensor)
             return found
 
-        def read(rank, world_size, g, with_starter):
+        def read(rank, world_size, g):
             for tensor in tensors(g):
                 assert tensor.min() <= tensor.max()  # touches every page
             init_process_group(device="cpu")
             torch.distributed.barrier()
-            used = pss(os.getpid()) + (pss(os.getppid()) if with_starter and rank == 0 else 0)
+            used = pss(os.getpid()) + (pss(os.getppid()) if rank == 0 else 0)
             torch.distributed.barrier()
             return used
 
         def measure(g):
             gc.collect()
-            return sum(launch_processes(read, 2, g, method == "fork", start_method=method))
-
-        method = sys.argv[1]
+            return sum(launch_processes(read, 2, g, start_method="fork"))
 
         torch.set_num_threads(1)
         small = dgl.graph(([0], [0]))
@@ -370,7 +302,6 @@ def test_workers_share_the_graph(method: str) -> None:
         after = measure(g)
         assert after - before < 1.15 * size, (before, after, size)
         """,
-        args=[method],
         timeout=120,
         fresh=True,
     )

@@ -26,11 +26,6 @@ def failure(
     return str(caught.value)
 
 
-def test_returns_what_was_printed() -> None:
-    source = "import os, sys; print(os.environ['COLOUR'], sys.argv[1])"
-    assert run_script(source, args=["two"], env={"COLOUR": "blue"}) == "blue two\n"
-
-
 def test_each_rank_knows_its_place() -> None:
     source = "import os; print(os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])"
     assert run_ranks(source, 2) == ["0 of 2\n", "1 of 2\n"]
@@ -109,14 +104,6 @@ def test_notices_a_semaphore_left_behind(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in (left, mine):
         (Path("/dev/shm") / f"sem.{name[1:]}").unlink()
     assert f"shared memory ['sem.{mine[1:]}']" in text
-
-
-def test_memory_of_others_is_not_this_tests_business(memory: Path) -> None:
-    """Neither that of another job, nor what was there before."""
-    (memory / "before").touch()
-    source = f"open('{memory}/gnnlab-other-feat', 'w').write('x')"
-    run_script(source, env={"GNNLAB_JOB": "mine"})
-    assert {path.name for path in memory.iterdir()} == {"before", "gnnlab-other-feat"}
 
 
 def test_ports_come_once() -> None:

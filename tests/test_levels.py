@@ -20,7 +20,7 @@ from tests.helpers import ROOT, run_script
 LEVELS = [
     {"errors"},
     {"system", "helpers", "launch.environment", "launch.certificates", "launch.ip_config"},
-    {"kernels", "random", "trace", "launch.supervision"},
+    {"kernels", "random", "trace", "launch.first_failure"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},

@@ -42,11 +42,11 @@ from typing import Any
 from gnnlab.errors import no_such_file
 from gnnlab.launch import environment, process_tree
 from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST, Messages
+from gnnlab.launch.first_failure import wait
 from gnnlab.launch.probe import array_file, interface_to, own_address, versions
 from gnnlab.launch.probe import holder as holder_of
 from gnnlab.launch.process_tree import Row
-from gnnlab.launch.supervision import wait
-from gnnlab.system.threads import in_thread
+from gnnlab.system.threads import in_thread, processors
 
 # The code that runs an agent. It imports the package without its __init__.py, which would load
 # torch: an agent does not need torch, and without it a job starts a second or two earlier.
@@ -81,7 +81,12 @@ def main() -> None:
         sigterms = _on_sigterm(tell if worker == 0 else held)
         if worker == 0:
             os.close(held)
-            runner = _start_runner(lifeline, folder, guard)
+            # At once, because torch takes a second or two to load.
+            words = map(str, [lifeline, folder, guard, os.getpid()])
+            runner = subprocess.Popen(
+                [sys.executable, "-P", "-c", _RUNNER, *words], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, pass_fds=[lifeline], start_new_session=True,
+            )  # fmt: skip
             runner_pid = runner.pid
             Agent(life, told, guard, folder, runner).serve()
             status = 128 + signal.SIGTERM if sigterms else 0
@@ -124,18 +129,6 @@ def _on_sigterm(descriptor: int) -> list[int]:
     return received
 
 
-def _start_runner(lifeline: int, folder: Path, guard: int) -> subprocess.Popen[bytes]:
-    # At once, because torch takes a second or two to load.
-    words = [lifeline, folder, guard, os.getpid()]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", _RUNNER, *map(str, words)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=[lifeline],
-        start_new_session=True,
-    )
-
-
 def _end_of(worker: int) -> tuple[int, bool]:
     """Return the worker's exit status, and if it was stopped: then it is killed."""
     was_stopped = False
@@ -146,20 +139,10 @@ def _end_of(worker: int) -> tuple[int, bool]:
 
 
 class Agent:
-    """Executes the launcher's orders.
+    """Executes the launcher's orders; the agent's worker.
 
-    Parameters
-    ----------
-    life : int
-        Descriptor that reads end of file when the guard has ended, or has received SIGTERM.
-    told : int
-        Descriptor that reads end of file when this process has received SIGTERM.
-    guard : int
-        Process ID of the guard.
-    folder : Path
-        Temporary folder of this agent, made with the first process and removed with the agent.
-    runner : Popen
-        The process that starts servers and trainers.
+    Of two descriptors, ``life`` reads end of file when the guard (a process ID) has ended or has
+    received SIGTERM, ``told`` when this process has received it. ``folder`` is temporary.
     """
 
     def __init__(
@@ -183,7 +166,7 @@ class Agent:
             "hello": self._hello,
             "reserve": self._reserve,
             "start": self._start,
-            "stop": self._announce_end,
+            "stop": lambda: (self._folder / STOP).touch(),
         }
         grace = _GRACE
         in_thread(self._beat)
@@ -264,9 +247,7 @@ class Agent:
             python=found["python"].rpartition(".")[0],
             torch=found["torch"].partition("+")[0],  # without the kind of build
             gnnlab=found["gnnlab"],
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            cpus=_processors(),
+            cpus=processors(),
             interface=interface_to(peer),
             address=own_address(address, peer),
             keys=self._make_keys() if security == "tls" else {},
@@ -324,9 +305,6 @@ class Agent:
         with suppress(BrokenPipeError), self._runner.stdin as stdin:  # _forward reports that
             stdin.write(json.dumps(order).encode() + b"\n")
 
-    def _announce_end(self) -> None:
-        (self._folder / STOP).touch()
-
     # --------------------------------------------------------------------------- threads
     def _beat(self) -> None:
         while True:
@@ -373,7 +351,8 @@ class Agent:
             message = json.loads(line)
             kind = message.pop("agent")
             if kind == "started":
-                self._started[message["pid"]] = {name: message[name] for name in ("role", "id")}
+                pid = message.pop("pid")
+                self._started[pid] = dict(message)
             self._messages.send(kind, **message)
             self._num_running -= kind == "exited"
         status, self._num_running = self._runner.wait(), 0
@@ -409,17 +388,8 @@ def _look_at_part(part_config: Path, machine: int) -> dict[str, Any]:
             raise ValueError(f"{here} names {place}, which is not beside it; copy the part here")
     maps = json.dumps([config.get("node_map"), config.get("edge_map")], sort_keys=True)
     digest = hashlib.sha256(maps.encode()).hexdigest()[:12]
-    return {
-        "num_parts": config["num_parts"],
-        "graph_name": config.get("graph_name"),
-        "IDs": digest,
-    }
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    name = config.get("graph_name")
+    return {"num_parts": config["num_parts"], "graph_name": name, "IDs": digest}
 
 
 if __name__ == "__main__":

@@ -66,11 +66,6 @@ def _word(value: Any) -> bool:
     return _line(value) and len(value) <= 300 and value.isprintable()
 
 
-def _name(value: Any) -> bool:
-    """Accept any text: graph names are only shown as repr."""
-    return isinstance(value, str) and len(value) <= 300
-
-
 def _nothing(value: Any) -> bool:
     return value is None
 
@@ -80,7 +75,8 @@ def _graph(value: Any) -> bool:
         isinstance(value, dict)
         and value.keys() == {"num_parts", "graph_name", "IDs"}
         and _whole(0, 1 << 31)(value["num_parts"])
-        and (value["graph_name"] is None or _name(value["graph_name"]))
+        and isinstance(value["graph_name"], str | None)  # any text: it is only shown as repr
+        and len(value["graph_name"] or "") <= 300
         and _word(value["IDs"])
     )
 
@@ -101,9 +97,8 @@ def _ports(value: Any) -> bool:
 
 
 _HOST = {
-    **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface", "address"), _word),
+    **dict.fromkeys(("python", "torch", "gnnlab", "interface", "address"), _word),
     "keys": _keys,
-    "pid": _whole(1, 1 << 31),
     "cpus": _whole(1, 1 << 16),
 }
 _OF_PROCESSES = {"role": lambda value: value in _ROLES[1:], "id": _whole(0, 1 << 31)}
@@ -116,8 +111,8 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     ],
     "ports": [{"ports": _ports, "problem": _nothing}, {"problem": _text}],
     "line": [_OF_PROCESSES | {"text": _line}],
-    "started": [_OF_PROCESSES | {"pid": _whole(1, 1 << 31)}],
-    **{kind: [_OF_PROCESSES] for kind in ("ready", "waiting", "met", "stopping", "failing")},
+    **{kind: [_OF_PROCESSES] for kind in ("started", "ready", "waiting", "met", "stopping")},
+    "failing": [_OF_PROCESSES],
     "exited": [_OF_PROCESSES | {"status": _whole(0, 255)}],
     # Without a role, the agent itself.
     "stopped": [
@@ -152,12 +147,7 @@ def parse_message(
     -------
     dict or None
         ``kind``, ``role``, ``id`` and the fields of the message; text can be encoded as UTF-8.
-        None for a line that is not a message, such as the greeting of a login shell.
-
-    Raises
-    ------
-    BadMessage
-        The line is JSON with a key "agent", but not what an agent sends.
+        None for a line that is not a message. One that no agent sends raises :class:`BadMessage`.
 
     Examples
     --------

@@ -24,29 +24,17 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["Authority", "Keys", "request", "server_name"]
-
 # The clocks of hosts differ; a certificate ends with its job, whose authority nobody else knows.
 _FROM, _UNTIL = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Keys:
-    """What a process needs to prove that it belongs to a job; texts in PEM.
+    """What a process needs to prove that it belongs to a job; texts in PEM."""
 
-    Attributes
-    ----------
-    authority : str
-        Certificate of the job's authority.
-    certificate : str
-        Certificate of this process, signed by the authority.
-    secret : str
-        Secret key of this process.
-    """
-
-    authority: str
-    certificate: str
-    secret: str = field(repr=False)
+    authority: str  # certificate of the job's authority
+    certificate: str  # of this process, signed by the authority
+    secret: str = field(repr=False)  # secret key of this process
 
     def to_json(self) -> str:
         """Return the value of ``GNNLAB_KEYS``."""
@@ -55,10 +43,7 @@ class Keys:
     def context(self, is_server: bool) -> ssl.SSLContext:
         """Return a context for connections with mutual authentication by TLS 1.3.
 
-        Raises
-        ------
-        ssl.SSLError
-            The texts are no certificates and key, or do not belong together.
+        Raise ssl.SSLError if the texts are no certificates and key, or do not belong together.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -74,15 +59,7 @@ class Keys:
 class Authority:
     """Signs the certificates of one job; its secret key exists only in this object.
 
-    Attributes
-    ----------
-    certificate : str
-        In PEM.
-
-    Raises
-    ------
-    ImportError
-        The package ``cryptography`` is missing.
+    Its ``certificate`` is in PEM. Needs the package ``cryptography``.
 
     Examples
     --------
@@ -109,25 +86,10 @@ class Authority:
         )
 
     def sign(self, request: str, role: str, machine: int) -> str:
-        """Sign a request for the servers or the clients of a machine.
+        """Sign a :func:`request` for the role "server" or "client" of a machine, in PEM.
 
-        Parameters
-        ----------
-        request : str
-            In PEM, as :func:`request` returns it. Only its public key is used.
-        role : str
-            "server" or "client".
-        machine : int
-
-        Returns
-        -------
-        str
-            The certificate in PEM.
-
-        Raises
-        ------
-        ValueError
-            The text is no request, or not signed with the secret key of its public key.
+        Only its public key is used. Raise ValueError for a text that is no request, or is not
+        signed with its own key.
         """
         from cryptography import x509
         from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
@@ -172,13 +134,7 @@ class Authority:
 
 
 def request() -> tuple[str, str]:
-    """Make a secret key, and a request for a certificate of its public key.
-
-    Returns
-    -------
-    secret, request : str
-        In PEM.
-    """
+    """Make a secret key, and a request for a certificate of its public key; both in PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -142,8 +142,6 @@ def copy_files(
 
     Raises
     ------
-    PartitionError
-        The graph on this machine is damaged or incomplete.
     GNNLabError
         At least one machine did not receive its files; the message says which and why.
 
@@ -299,13 +297,9 @@ class _Transfer:
         with self._lock:
             if self._is_stopped:
                 raise GNNLabError("the copy was interrupted")
+            text: Any = {"encoding": "utf8", "errors": "replace"}
             process = subprocess.Popen(
-                command,
-                stdin=orders,
-                stdout=subprocess.PIPE,
-                stderr=complaint,
-                encoding="utf8",
-                errors="replace",
+                command, stdin=orders, stdout=subprocess.PIPE, stderr=complaint, **text
             )
             self._running.add(process)
             return process

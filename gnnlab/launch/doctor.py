@@ -14,15 +14,13 @@ import argparse
 import json
 import os
 import secrets
-import shlex
-import subprocess
 import sys
 import time
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,8 +28,8 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import probe
-from gnnlab.launch.backends import NAMES, Backend, Request, choose, open_backend
-from gnnlab.launch.backends.ssh import Login, LoginError, reason
+from gnnlab.launch.backends import NAMES, Backend, Host, HostRequest, choose, open_backend
+from gnnlab.launch.backends.ssh import Login, LoginError, reason, run_there
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, Endpoint, names_of, read_ip_config
 from gnnlab.system.command import add_ssh_options, command, command_parser, locale_language
 
@@ -47,65 +45,42 @@ _HIGH_PORT = 40000  # one of those that a system gives to a process that asks fo
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check of one machine.
-
-    Attributes
-    ----------
-    host : str
-    check : int
-        Index of the check's name.
-    found : str
-        The value found, independent of the language.
-    state : int
-        0: ok, 1: warning, 2: failure.
-    code : str
-        Key of the explanation; '' if ok.
-    values : dict
-        Values inserted into the explanation.
-    """
+    """Result of one check of one machine."""
 
     host: str
-    check: int
-    found: str
+    check: int  # index of its name
+    found: str  # independent of the language
     state: int = OK
-    code: str = ""
-    values: dict[str, Any] = field(default_factory=dict)
+    code: str = ""  # of the explanation; "" if ok
+    values: dict[str, Any] = field(default_factory=dict)  # inserted into the explanation
 
 
 def diagnose(arguments: argparse.Namespace) -> list[Finding]:
-    """Examine all machines concurrently and judge the facts that they report.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Of the command line; see :func:`main`.
-
-    Returns
-    -------
-    list of Finding
-        Grouped by machine.
-    """
+    """Examine all machines concurrently and judge the facts that they report, one after another."""
     all_facts: list[dict[str, Any] | Finding]
     arguments.on = _backend_name(arguments)
-    if arguments.on == "ssh":
-        hosts = read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
-        names, count = names_of(hosts), len(hosts)
-        all_facts = _concurrently(partial(_examine, arguments, hosts), count)
-    elif arguments.on == "local":
-        if arguments.ip_config:  # which a job on this computer reads, too
-            read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
-        hosts, names, count = [Endpoint("localhost")], ["localhost"], 1
-        all_facts = [_examine_here(arguments)]
+    listed: list[Endpoint] = []
+    if arguments.ip_config:  # which a job on this computer reads, too
+        listed = read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
+    if arguments.on == "local":
+        hosts, count = [Host("localhost", "localhost")], 1
+        arguments.python = sys.executable
+        all_facts = [{**probe.examine(_request(arguments)), "skew": 0.0}]
     else:
-        with open_backend(arguments.on, Request()) as backend, _mark(arguments) as mark:
-            hosts = [Endpoint(host.address) for host in backend.hosts()]
-            names = [host.name for host in backend.hosts()]
-            parts = _num_parts(arguments) or len(hosts)
+        is_ssh = arguments.on == "ssh"
+        login = arguments.ssh_port, arguments.ssh_username
+        request = HostRequest(None, tuple(listed) if is_ssh else (), *login)
+        shared = nullcontext() if is_ssh else _mark(arguments)
+        with open_backend(arguments.on, request) as backend, shared as mark:
+            hosts = backend.hosts()
+            parts = None if is_ssh else _num_parts(arguments)
+            parts = parts or len(hosts)
             count = min(parts, len(hosts))  # a job takes as many as there are parts
-            work = partial(_examine_node, arguments, backend, parts, mark)
+            work = partial(_examine, arguments, backend, parts, mark)
             all_facts = _concurrently(work, len(hosts))
     findings: list[Finding] = []
     reference = None
+    names = names_of([Endpoint(host.name) for host in hosts])
     for host, name, facts in zip(hosts, names, all_facts, strict=True):
         if isinstance(facts, Finding):
             found = [facts]
@@ -123,7 +98,7 @@ def _backend_name(arguments: argparse.Namespace) -> str:
     if arguments.on or arguments.ip_config:
         return arguments.on or "ssh"
     try:
-        name, where = choose(Request())
+        name, where = choose(HostRequest())
     except InvalidInput:
         return "local"
     print(f"gnnlab doctor: the machines are {where}", file=sys.stderr)
@@ -166,98 +141,51 @@ def _request(arguments: argparse.Namespace, **about: Any) -> dict[str, Any]:
     return request | {name: getattr(arguments, name) for name in ("workspace", "part_config")}
 
 
-def _examine_here(arguments: argparse.Namespace) -> dict[str, Any]:
-    arguments.python = sys.executable
-    return {**probe.examine(_request(arguments)), "skew": 0.0}
-
-
-def _command(arguments: argparse.Namespace, request: dict[str, Any]) -> list[str]:
-    """Return the command that runs the probe, given as standard input, on a machine."""
-    argv = [arguments.python, "-", json.dumps(request)]
-    path = os.environ.get("PYTHONPATH")
-    return ["env", f"PYTHONPATH={path}", *argv] if path else argv
-
-
-def _script() -> str:
-    return Path(probe.__file__).read_text("utf8")
-
-
-def _read_facts(output: str, begun: float) -> dict[str, Any]:
-    """Read the last line that the probe printed; add how many seconds its clock differs."""
-    facts: dict[str, Any] = json.loads(output.splitlines()[-1])
-    # The program started and ended between the two readings: at least by so many.
-    facts["skew"] = max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
-    return facts
-
-
 def _examine(
-    arguments: argparse.Namespace, hosts: list[Endpoint], number: int
+    arguments: argparse.Namespace, backend: Backend, parts: int, mark: str | None, number: int
 ) -> dict[str, Any] | Finding:
-    """Get the facts of one machine over ssh, or a Finding that says why that failed."""
-    host = hosts[number]
-    login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
-    others = dict.fromkeys(h.address for h in hosts if h.address != host.address)
+    """Get the facts of one machine through a backend, or a Finding that says why that failed."""
+    hosts = backend.hosts()
+    host, is_ssh = hosts[number], backend.name == "ssh"
+    port = (arguments.ssh_port or 22) if is_ssh else _HIGH_PORT
+    others = dict.fromkeys(each.address for each in hosts if each.address != host.address)
     request = _request(
         arguments,
         address=host.address,
-        peers=[(other, arguments.ssh_port or 22) for other in others],
+        peers=[(other, port) for other in others],
         ports=[host.port + i for i in range(arguments.num_servers)] if host.port else [],
-        part=number,
+        part=number % parts,
+        **({} if mark is None else {"mark": mark}),
     )
-    begun = time.time()
+    command = [arguments.python, "-", json.dumps(request)]  # its input is the probe
+    if path := os.environ.get("PYTHONPATH"):
+        command = ["env", f"PYTHONPATH={path}", *command]
+    argv, begun = backend.argv(host, command), time.time()
     try:
-        command = shlex.join(_command(arguments, request))
-        facts = _read_facts(login.run(command, _script(), arguments.timeout), begun)
+        output = run_there(argv, Path(probe.__file__).read_text("utf8"), arguments.timeout)
+        facts: dict[str, Any] = json.loads(output.splitlines()[-1])
     except (LoginError, ValueError, IndexError) as error:
-        option = f"-p {login.port} " if login.port else ""
+        said = str(error).strip() or "?"
+        login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
         values = {
-            "host": host.address,
+            "host": host.name,
             "target": login.target,
-            "options": option,
+            "options": f"-p {login.port} " if login.port else "",
             "known": f"'[{host.address}]:{login.port}'" if login.port else host.address,
             "python": arguments.python,
-            "error": str(error).strip().splitlines()[-1] if str(error).strip() else "?",
+            "backend": backend.name,
+            "error": said.splitlines()[-1],
         }
-        code = "no_python"
-        if isinstance(error, LoginError) and error.status == 255:
-            code = reason(str(error))
-        return Finding(host.address, SSH, login.target, FAILED, code, values)
-    return facts | {"own_rsync": probe.rsync()}
-
-
-def _examine_node(
-    arguments: argparse.Namespace, backend: Backend, parts: int, mark: str, number: int
-) -> dict[str, Any] | Finding:
-    """Get the facts of one node through a backend, or a Finding that says why that failed."""
-    hosts = backend.hosts()
-    host = hosts[number]
-    request = _request(
-        arguments,
-        address=host.address,
-        peers=[(other.address, _HIGH_PORT) for other in hosts if other != host],
-        part=number % parts,
-        mark=mark,
-    )
-    values = {"host": host.name, "python": arguments.python, "backend": backend.name}
-    begun, said = time.time(), ""
-    try:
-        done = subprocess.run(
-            backend.argv(host, _command(arguments, request)),
-            input=_script(),
-            capture_output=True,
-            encoding="utf8",
-            errors="replace",
-            timeout=arguments.timeout,
-        )
-        said = done.stderr.strip() or f"status {done.returncode}"
-        return _read_facts(done.stdout, begun)
-    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
-        late = isinstance(error, subprocess.TimeoutExpired)
-        said = f"nothing came back within {arguments.timeout:g} s" if late else said or str(error)
+        if is_ssh:
+            is_lost = isinstance(error, LoginError) and error.status == 255
+            code = reason(said) if is_lost else "no_python"
+            return Finding(host.name, SSH, login.target, FAILED, code, values)
         is_missing = "No such file or directory" in said or "not found" in said
         code = "no_python" if is_missing else "no_start"
-        values["error"] = said.splitlines()[-1]
         return Finding(host.name, START, backend.name, FAILED, code, values)
+    # The program started and ended between the two readings: its clock differs at least by this.
+    facts["skew"] = max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
+    return facts | {"own_rsync": probe.rsync() if is_ssh else ""}
 
 
 # ------------------------------------------------------------------------------------- judging
@@ -268,17 +196,9 @@ def judge(
     num_hosts: int,
     reference: tuple[str, dict[str, Any]] | None,
 ) -> list[Finding]:
-    """Judge the facts about one machine.
+    """Judge the facts about one machine, from :func:`gnnlab.launch.probe.examine` plus ``skew``.
 
-    Parameters
-    ----------
-    host : str
-    facts : dict
-        From :func:`gnnlab.launch.probe.examine`, plus ``skew``.
-    arguments : argparse.Namespace
-    num_hosts : int
-    reference : tuple, optional
-        Name and facts of the machine whose versions this one should have.
+    ``reference`` has the name and the facts of the machine whose versions this one should have.
     """
     findings = []
     for check, found, *faults in _checks(facts, arguments, num_hosts, reference):

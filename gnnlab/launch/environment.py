@@ -10,50 +10,32 @@ from __future__ import annotations
 
 import math
 import os
-from typing import NamedTuple
 
 from gnnlab.errors import InvalidInput
 
-
-class Variable(NamedTuple):
-    """Type of a variable's text, the process that sets it, and its meaning."""
-
-    type: str
-    set_by: str
-    meaning: str
-
-
-VARIABLES: dict[str, Variable] = {}
-"""Name → :class:`Variable`."""
-
-
-def _variable(name: str, type: str, set_by: str, meaning: str) -> str:
-    VARIABLES[name] = Variable(type, set_by, meaning)
-    return name
-
-
-MODE = _variable("DGL_DIST_MODE", "standalone | distributed", "launcher", "whether to use servers")
-ROLE = _variable("DGL_ROLE", "server | client | sampler", "launcher", "role of the process")
-NUM_SERVERS = _variable("DGL_NUM_SERVER", "int ≥ 1", "launcher", "servers per machine")
-NUM_SAMPLERS = _variable("DGL_NUM_SAMPLER", "int ≥ 0", "launcher", "samplers per trainer")
-NUM_CLIENTS = _variable("DGL_NUM_CLIENT", "int", "launcher", "trainers and samplers; not read")
-PART_CONFIG = _variable("DGL_CONF_PATH", "path", "launcher", "JSON file of the partition")
-IP_CONFIG = _variable("DGL_IP_CONFIG", "path", "launcher", "addresses, unless SERVERS has them")
-GRAPH_FORMAT = _variable("DGL_GRAPH_FORMAT", "csc, …", "launcher", "for scripts; not read")
-SERVER_ID = _variable("DGL_SERVER_ID", "int ≥ 0", "launcher", "index of a server among all")
-MACHINE = _variable("GNNLAB_MACHINE", "int ≥ 0", "launcher, agent", "index of the machine")
-NUM_TRAINERS = _variable("GNNLAB_NUM_TRAINERS", "int ≥ 1", "launcher", "trainers per machine")
-SERVERS = _variable("GNNLAB_SERVERS", "JSON [[address, port], …]", "launcher", "of all servers")
-JOB = _variable("GNNLAB_JOB", "text", "launcher", "ID of the job; part of names of files")
-SECURITY = _variable("GNNLAB_SECURITY", "tls | none", "launcher", "encrypt messages, or not")
-KEYS = _variable("GNNLAB_KEYS", "JSON of Keys", "agent", "certificates, secret key")
-TIMEOUT = _variable("GNNLAB_TIMEOUT", "seconds > 0", "launcher", "longest wait; 300 by default")
-OUTPUT = _variable("GNNLAB_OUTPUT", "path", "agent", "folder of the agent's files")
-SAMPLER = _variable("GNNLAB_SAMPLER", "int ≥ 0", "trainer", "index of a sampler of this trainer")
-TRACE = _variable("GNNLAB_TRACE", "path", "launcher, user", "folder for trace events")
-AS_DGL = _variable("GNNLAB_AS_DGL", "1", "gnnlab as-dgl", "`import dgl` gives gnnlab")
-CACHE_BYTES = _variable("GNNLAB_CACHE_BYTES", "int ≥ 0", "user", "memory for rows of others")
-CACHE_POLICY = _variable("GNNLAB_CACHE_POLICY", "access | …", "user", "which of them to keep")
+# Values; which process sets it: what it says.
+MODE = "DGL_DIST_MODE"  # standalone | distributed; launcher: whether to use servers
+ROLE = "DGL_ROLE"  # server | client | sampler; launcher: role of the process
+NUM_SERVERS = "DGL_NUM_SERVER"  # int ≥ 1; launcher: servers per machine
+NUM_SAMPLERS = "DGL_NUM_SAMPLER"  # int ≥ 0; launcher: samplers per trainer
+NUM_CLIENTS = "DGL_NUM_CLIENT"  # int; launcher: trainers and samplers; not read
+PART_CONFIG = "DGL_CONF_PATH"  # path; launcher: JSON file of the partition
+IP_CONFIG = "DGL_IP_CONFIG"  # path; launcher: addresses, unless SERVERS has them
+GRAPH_FORMAT = "DGL_GRAPH_FORMAT"  # csc, …; launcher: for scripts; not read
+SERVER_ID = "DGL_SERVER_ID"  # int ≥ 0; launcher: index of a server among all
+MACHINE = "GNNLAB_MACHINE"  # int ≥ 0; launcher, agent: index of the machine
+NUM_TRAINERS = "GNNLAB_NUM_TRAINERS"  # int ≥ 1; launcher: trainers per machine
+SERVERS = "GNNLAB_SERVERS"  # JSON [[address, port], …]; launcher: of all servers
+JOB = "GNNLAB_JOB"  # text; launcher: ID of the job; part of names of files
+SECURITY = "GNNLAB_SECURITY"  # tls | none; launcher: encrypt messages, or not
+KEYS = "GNNLAB_KEYS"  # JSON of Keys; agent: certificates, secret key
+TIMEOUT = "GNNLAB_TIMEOUT"  # seconds > 0; launcher: longest wait; 300 by default
+OUTPUT = "GNNLAB_OUTPUT"  # path; agent: folder of the agent's files
+SAMPLER = "GNNLAB_SAMPLER"  # int ≥ 0; trainer: index of a sampler of this trainer
+TRACE = "GNNLAB_TRACE"  # path; launcher, user: folder for trace events
+AS_DGL = "GNNLAB_AS_DGL"  # 1; gnnlab as-dgl: `import dgl` gives gnnlab
+CACHE_BYTES = "GNNLAB_CACHE_BYTES"  # int ≥ 0; user: memory for rows of others
+CACHE_POLICY = "GNNLAB_CACHE_POLICY"  # access | …; user: which of them to keep
 
 EVENTS = "events"  # FIFO in the folder OUTPUT; a process writes a line like "trainer 3 waiting"
 

@@ -20,8 +20,6 @@ from pathlib import Path
 
 from gnnlab.errors import InvalidInput, cannot_read, file_error
 
-__all__ = ["DEFAULT_PORT", "IP_CONFIG_HELP", "Endpoint", "names_of", "read_ip_config"]
-
 DEFAULT_PORT = 30050
 IP_CONFIG_HELP = (
     "file with a line `ADDRESS [PORT]` for each machine, in the order of the parts; an address is "
@@ -33,18 +31,10 @@ _ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:-]*")  # cannot be an option of 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A machine of the file.
+    """A machine of the file."""
 
-    Attributes
-    ----------
-    address : str
-        An IP address or a host name.
-    port : int or None
-        Port of its first server, if the line states one.
-    """
-
-    address: str
-    port: int | None = None
+    address: str  # an IP address or a host name
+    port: int | None = None  # of its first server, if the line states one
 
 
 def read_ip_config(
@@ -64,12 +54,6 @@ def read_ip_config(
     -------
     list of Endpoint
         In the order of the lines: machine i holds part i.
-
-    Raises
-    ------
-    InvalidInput
-        The file cannot be read, a line is malformed, two lines give one address the same ports, or
-        the number of machines is not ``num_parts``.
 
     Examples
     --------

@@ -39,21 +39,11 @@ SECRET = "(made at the start)"
 
 
 class Command(NamedTuple):
-    """The user's command, parsed.
+    """The user's command, parsed."""
 
-    Attributes
-    ----------
-    python : str
-        The interpreter; it runs the agents as well.
-    argv : list of str
-        Arguments, beginning with the interpreter.
-    env : dict
-        Environment variables assigned before it.
-    """
-
-    python: str
-    argv: list[str]
-    env: dict[str, str]
+    python: str  # the interpreter; it runs the agents as well
+    argv: list[str]  # begins with the interpreter
+    env: dict[str, str]  # assigned before it
 
     @classmethod
     def read(cls, command: str | Sequence[str]) -> Command:

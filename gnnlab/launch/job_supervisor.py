@@ -1,6 +1,6 @@
 """The launcher's side of a job: read messages from all agents, find the first failure, end all.
 
-:mod:`gnnlab.launch.supervision` has the rules by which the first failure is found.
+:mod:`gnnlab.launch.first_failure` has the rules by which the first failure is found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnlab.errors import GNNLabError
-from gnnlab.launch import supervision
+from gnnlab.launch import first_failure
 from gnnlab.launch.agent_messages import BEAT, LONGEST, SILENCE, BadMessage, parse_message
 from gnnlab.launch.backends import Backend
 from gnnlab.launch.process_tree import is_stopped
@@ -70,21 +70,11 @@ class LaunchError(GNNLabError, RuntimeError):
         self.log_dir = log_dir
 
 
-class Machine:
-    """The launcher's connection to one agent.
+class AgentConnection:
+    """The launcher's connection to the agent of a machine.
 
-    Parameters
-    ----------
-    number : int
-    argv : sequence of str
-        Command that starts the agent.
-    env : dict
-    message : queue.Queue
-        Receives the agent's messages, as (machine, dictionary).
-    ids : dict
-        Role -> IDs of the processes on this machine.
-    is_relay : bool
-        The command forwards the agent's streams, as ssh does; otherwise it is the agent itself.
+    ``argv`` starts the agent, or a relay such as ssh that forwards its streams. ``messages``
+    receives pairs of a machine and a dictionary; ``ids`` are those of its processes, by role.
     """
 
     def __init__(
@@ -92,11 +82,11 @@ class Machine:
         number: int,
         argv: Sequence[str],
         env: Mapping[str, str],
-        message: queue.Queue[Any],
+        messages: queue.Queue[Any],
         ids: Mapping[str, range],
-        is_relay: bool = False,
+        is_relay: bool,
     ) -> None:
-        self.number, self._messages, self._ids, self._is_relay = number, message, ids, is_relay
+        self.number, self._messages, self._ids, self._is_relay = number, messages, ids, is_relay
         self._last_beat: float | None = None
         self._stopped: float | None = None  # since when it is stopped, before its first heartbeat
         self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
@@ -122,17 +112,12 @@ class Machine:
             since = self._stopped or time.monotonic()
             self._stopped = since if is_stopped(self.process.pid) else None
 
-    @property
-    def status(self) -> int:
-        """Exit status of the agent or of its ssh, 128 + n after signal n; 0 while it runs."""
-        status = self.process.poll() or 0
-        return status if status >= 0 else 128 - status
-
     def end_status(self, timeout: float) -> int:
-        """Return the status as soon as the process has ended; 0 if it still runs after that."""
+        """Return the exit status, 128 + n after signal n; 0 if it still runs after ``timeout``."""
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout)
-        return self.status
+            status = self.process.wait(timeout)
+            return status if status >= 0 else 128 - status
+        return 0
 
     def order(self, do: str, **about: Any) -> None:
         """Send an order."""
@@ -189,28 +174,19 @@ class Machine:
             rest = self._pass_on(line, rest)
 
     def _pass_on(self, line: bytes, rest: int) -> int:
-        """Show a line that is not a message, up to ``rest`` bytes."""
-        text = line[:rest].decode("utf8", "replace").rstrip()
+        """Show a line that is not a message, up to ``rest`` bytes; return how many are left."""
         if rest:
+            text = line[:rest].decode("utf8", "replace").rstrip()
             about = {"kind": "line", "role": "agent", "id": self.number, "text": text}
             self._messages.put((self.number, about))
         return max(rest - len(line), 0)
 
 
 class JobSupervisor:
-    """Receives the messages of all agents and detects failures.
+    """Receives the messages of all agents, finds the first failure, and ends the job.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the machines, for messages.
-    log_dir : Path
-    table : StatusTable
-        Display for the user.
-    trace_dir : Path, optional
-        Folder for the trace events of the processes.
-    backend : Backend, optional
-        Explains why an agent could not be started.
+    ``names`` are those of the machines. Output of the processes goes to ``log_dir``, their trace
+    events to ``trace_dir``, and their states to ``table``.
     """
 
     def __init__(
@@ -221,19 +197,19 @@ class JobSupervisor:
         trace_dir: Path | None = None,
         backend: Backend | None = None,
     ) -> None:
-        self.machines: list[Machine] = []
+        self.machines: list[AgentConnection] = []
         self._names, self._log_dir, self._table, self._backend = names, log_dir, table, backend
         self._trace_dir, self._last_events = trace_dir, 0.0
         self._may_write = True
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
         self._received: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(
-            lambda: deque(maxlen=supervision.QUOTED)
+            lambda: deque(maxlen=first_failure.QUOTED)
         )
         self._failures: list[dict[str, Any]] = []
         self._stop_requested = False
         self._early: dict[int, float] = {}  # rank of a trainer that ended with status 0 -> when
-        self._rendezvous = supervision.Rendezvous(_SURE)
+        self._rendezvous = first_failure.Rendezvous(_SURE)
 
     @property
     def has_stopped(self) -> bool:
@@ -264,7 +240,9 @@ class JobSupervisor:
         }
         try:
             is_local = self._backend is not None and self._backend.is_local
-            self.machines.append(Machine(machine, argv, env, self._messages, ids, not is_local))
+            self.machines.append(
+                AgentConnection(machine, argv, env, self._messages, ids, not is_local)
+            )
         except OSError as error:
             raise LaunchError(f"{argv[0]} could not be started: {error.strerror}") from None
 
@@ -278,8 +256,7 @@ class JobSupervisor:
     ) -> list[dict[str, Any]]:
         """Wait for a message of one kind from ``number`` processes of a role; return the messages.
 
-        Raises :class:`LaunchError` for the first failure, or on a timeout, with ``late`` as the
-        reason.
+        Raise :class:`LaunchError` for the first failure, or when it is ``late``.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         received = self._received[message, role]
@@ -353,7 +330,7 @@ class JobSupervisor:
                     f"{min(joined)} has called"
                 )
             elif is_stuck:
-                why = supervision.Rendezvous.missed(f"trainer {min(running)}")
+                why = first_failure.Rendezvous.missed(f"trainer {min(running)}")
             if why:
                 about = {"role": "trainer", "id": rank, "machine": machine, "status": 0}
                 about["why"] = f"ended with status 0 {why}"
@@ -382,7 +359,7 @@ class JobSupervisor:
         if kind == "lost":
             # A process that is ending closes its pipes a moment before its status can be read.
             status = message["status"] or self.machines[machine].end_status(1.0) or 1
-            how = supervision.describe_exit(128 - status) if status > 128 else "is gone"
+            how = first_failure.describe_exit(128 - status) if status > 128 else "is gone"
             how = how.partition(".")[0]  # nobody has run out of memory
             why = f"the agent ended: its {message['process']} {how}"
             self._failures.append(message | {"machine": machine, "status": status, "why": why})
@@ -434,7 +411,7 @@ class JobSupervisor:
 
     # --------------------------------------------------------------------------- failures
     def _first_failure(self) -> LaunchError:
-        first = supervision.first_failure(
+        first = first_failure.first_failure(
             lambda: self._failures, self._distance, lambda: self._listen(0.05)
         )
         role, number, status = first["role"], first["id"], first["status"]
@@ -452,14 +429,14 @@ class JobSupervisor:
         return self._error(role, number, machine, how, status)
 
     def _distance(self, failure: dict[str, Any]) -> int:
-        """Return how far a failure is from its cause; see :func:`supervision.distance`."""
+        """Return how far a failure is from its cause; see :func:`first_failure.distance`."""
         # An agent ends only by itself, when it is killed, or when its host is lost.
         is_agent = failure["role"] == "agent"
         if is_agent or "why" in failure or failure["status"] == 128 + signal.SIGKILL:
             return 0
         if failure["status"] == 128 + signal.SIGTERM:
-            return supervision.LOST_PEER
-        return supervision.distance(self._said(failure["role"], failure["id"]))
+            return first_failure.LOST_PEER
+        return first_failure.distance(self._said(failure["role"], failure["id"]))
 
     def _said(self, role: str, number: int) -> str:
         return "\n".join(self._tails[role, number])
@@ -484,7 +461,7 @@ class JobSupervisor:
             elif remedy and status == _LOST:
                 what += f"; {remedy}"
             return what
-        how = supervision.describe_exit(128 - status if status > 128 else status)
+        how = first_failure.describe_exit(128 - status if status > 128 else status)
         if status > 128:
             return how
         if role == "server":
@@ -501,5 +478,5 @@ class JobSupervisor:
         name, host = f"{role} {number}", self._place(machine)
         what = f"{host}: {what}" if role == "agent" else f"{name} on {host} {what}"
         end = f"All that was printed: {self._log_dir}{os.sep}"
-        message = supervision.report(what, "", name, self._said(role, number), end)
+        message = first_failure.report(what, "", name, self._said(role, number), end)
         return LaunchError(message, self._names[machine], role, number, status or 1, self._log_dir)

@@ -34,7 +34,7 @@ from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.launch import environment
 from gnnlab.launch import ip_config as ip_configs
 from gnnlab.launch.agent import ENTRY
-from gnnlab.launch.backends import NAMES, Backend, Host, Request, choose, open_backend
+from gnnlab.launch.backends import NAMES, Backend, Host, HostRequest, choose, open_backend
 from gnnlab.launch.certificates import Authority
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.launch.job_spec import Command, JobSpec
@@ -47,7 +47,7 @@ _PATIENCE = 10.0  # seconds for servers to end after all trainers have
 
 
 @dataclass(frozen=True)
-class Result:
+class JobResult:
     """A job that has succeeded.
 
     Attributes
@@ -105,7 +105,7 @@ def run(
     security: str = "tls",
     trace: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
-) -> Result | None:
+) -> JobResult | None:
     """Run a command as a job on many machines and wait until it has ended.
 
     Parameters
@@ -163,7 +163,7 @@ def run(
 
     Returns
     -------
-    Result, or None after a dry run
+    JobResult, or None after a dry run
 
     Raises
     ------
@@ -171,8 +171,6 @@ def run(
         The first failure; all processes have been ended.
     GNNLabError
         The system cannot start jobs: Windows without WSL. The package cryptography is missing.
-    InvalidInput
-        Arguments or ip_config are invalid.
 
     Examples
     --------
@@ -223,7 +221,11 @@ def run(
             trace is not None,
         )
         if dry_run:
-            _print_commands(job, backend)
+            python = job.command.python
+            where = "" if "/" in python else f": {python} is the first one on the PATH there"
+            for machine, host in enumerate(job.hosts):
+                agent = shlex.join(_agent(job, backend, host))
+                print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
             return None
         trace_dir = None if trace is None else _new_folder(trace)
         args = os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir
@@ -233,14 +235,6 @@ def run(
         return result
 
 
-def _print_commands(job: JobSpec, backend: Backend) -> None:
-    python = job.command.python
-    where = "" if "/" in python else f": {python} is the first one on the PATH there"
-    for machine, host in enumerate(job.hosts):
-        agent = shlex.join(_agent(job, backend, host))
-        print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
-
-
 def _run(
     job: JobSpec,
     backend: Backend,
@@ -248,7 +242,7 @@ def _run(
     master_port: int,
     log_dir: Path,
     trace_dir: Path | None,
-) -> Result:
+) -> JobResult:
     authority = _authority() if job.security == "tls" else None
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
@@ -270,7 +264,7 @@ def _run(
         supervisor.end(**grace)
         if before is not None:
             signal.signal(signal.SIGUSR1, before)
-    return Result(job.id, folder, time.monotonic() - start, supervisor.has_stopped)
+    return JobResult(job.id, folder, time.monotonic() - start, supervisor.has_stopped)
 
 
 def _new_folder(trace: str | os.PathLike[str]) -> Path:
@@ -306,7 +300,7 @@ def _open_backend(
         path = Path(ip_config)
         path = folder / path if (folder / path).is_file() else path
         listed = read_ip_config(path, num_servers=num_servers)
-    request = Request(num_machines, tuple(listed), **ssh)
+    request = HostRequest(num_machines, tuple(listed), **ssh)
     where = ""
     if on is None:
         on, where = choose(request)
@@ -348,11 +342,9 @@ def _agent(job: JobSpec, backend: Backend, host: Host) -> list[str]:
 
 
 def _agent_env(backend: Backend) -> dict[str, str]:
-    if not backend.is_local:
-        return dict(os.environ)
-    package = str(Path(__file__).parents[2])
-    path = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    path = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = {"PYTHONPATH": os.pathsep.join(path)} if backend.is_local else {}
+    return {**os.environ, **own}
 
 
 def _authority() -> Authority:
@@ -439,7 +431,7 @@ def _start(
 
 
 def _peer(addresses: Sequence[str], machine: int) -> str:
-    """Return the address of another computer, or its own if there is only one computer."""
+    """Return the address of another computer, or its own if there is none."""
     own = addresses[machine]
     return next((address for address in addresses if address != own), own)
 
@@ -577,29 +569,12 @@ def _parser() -> argparse.ArgumentParser:
         help="further environment variables for all processes (none)",
     )
     add("--master_port", type=int, help="port on machine 0 where trainers meet (a free one)")
-    add(
-        "--timeout",
-        type=float,
-        default=300.0,
-        help="seconds that hosts may take to answer (300)",
-    )
-    add(
-        "--log_dir",
-        default="gnnlab-logs",
-        help="folder for the logs of jobs (gnnlab-logs)",
-    )
-    add(
-        "--max_pause",
-        type=float,
-        default=3.0,
-        help="seconds for which a process may be stopped, as by a debugger (3)",
-    )
-    add(
-        "--security",
-        choices=("tls", "none"),
-        default="tls",
-        help="tls: encrypted, only processes of this job are let in (tls)",
-    )
+    add("--timeout", type=float, default=300.0, help="seconds that hosts may take to answer (300)")
+    add("--log_dir", default="gnnlab-logs", help="folder for the logs of jobs (gnnlab-logs)")
+    pause = "seconds for which a process may be stopped, as by a debugger (3)"
+    add("--max_pause", type=float, default=3.0, help=pause)
+    security = "tls: encrypted, only processes of this job are let in (tls)"
+    add("--security", choices=("tls", "none"), default="tls", help=security)
     add("--trace", metavar="DIR", help="record where time goes; `gnnlab trace DIR` shows it (off)")
     add("--dry_run", action="store_true", help="only print what would be run")
     return parser

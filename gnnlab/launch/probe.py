@@ -36,13 +36,10 @@ PACKAGES = ("torch", "numpy", "numba", "cryptography", "msgspec")
 def examine(request: dict[str, Any]) -> dict[str, Any]:
     """Return the facts.
 
-    Parameters
-    ----------
-    request : dict
-        ``address`` of this machine or '', ``peers`` as [address, port], ``ports`` to try,
-        ``workspace``, ``part_config`` relative to it or None, ``part`` or None for all. With
-        ``mark``, ``address`` is the name that a cluster has for this machine, and the workspace
-        is shared if it has a file of that name ('': unknown).
+    A request has the ``address`` of this machine or '', ``peers`` as [address, port], ``ports`` to
+    try, ``workspace``, ``part_config`` relative to it or None, ``part`` or None for all. With
+    ``mark``, ``address`` is the name that a cluster has for this machine, and the workspace is
+    shared if it has a file of that name ('': unknown).
     """
     workspace = os.path.expanduser(request["workspace"] or ".")
     existing = workspace

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gnnlab.launch.supervision import wait
+from gnnlab.launch.first_failure import wait
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 

@@ -36,8 +36,8 @@ from typing import Any, BinaryIO
 
 from gnnlab.launch import environment
 from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST, Messages
+from gnnlab.launch.first_failure import last_state
 from gnnlab.launch.process_tree import adopt_orphans, ancestors, end_descendants, remove_files
-from gnnlab.launch.supervision import last_state
 from gnnlab.system.threads import in_thread
 
 _EXIT = b"\0exit "  # after the output of a process: its exit status

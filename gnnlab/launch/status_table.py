@@ -15,22 +15,7 @@ _STATES = {"hello": "connected", "started": "started", "ready": "ready", "exited
 
 
 class StatusTable:
-    """Display of a job.
-
-    Parameters
-    ----------
-    addresses : sequence of str
-        Addresses of the machines.
-    numbers : dict
-        Role -> number of its processes on each machine.
-    output : file, optional
-        Standard output by default.
-
-    Attributes
-    ----------
-    numbers : dict
-        As given, plus one agent per machine.
-    """
+    """Display of a job; ``numbers`` says how many processes of each role a machine has."""
 
     def __init__(
         self, addresses: Sequence[str], numbers: Mapping[str, int], output: TextIO | None = None

@@ -11,7 +11,7 @@ from gnnlab.parallel.ddp import (
 )
 from gnnlab.parallel.processes import launch_processes
 from gnnlab.parallel.progress import report, track
-from gnnlab.parallel.supervisor import RankError
+from gnnlab.parallel.rank_supervisor import RankError
 
 __all__ = [
     "RankError",

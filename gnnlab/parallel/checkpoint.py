@@ -41,11 +41,6 @@ def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
         scheduler), and plain values (numbers, strings, tensors, lists and dictionaries of them).
         The state of the random generators is always added.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written; also a GNNLabError.
-
     Examples
     --------
     >>> import gnnlab as dgl, tempfile, torch
@@ -84,10 +79,6 @@ def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, 
 
     Raises
     ------
-    OSError
-        The file cannot be read, for instance a FileNotFoundError; also a GNNLabError.
-    NotFound
-        The checkpoint has no object of that name.
     InvalidInput
         The file is damaged (a checksum covers it) or not a checkpoint, or a state does not fit:
         the model has other parameters, or the loader other batches.
@@ -156,10 +147,9 @@ def set_generators(states: Mapping[str, Any]) -> None:
 
 
 def _on_all_ranks(value: Any) -> list[Any]:
-    if not dist.is_initialized():
-        return [value]
-    values: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value)
+    values = [value] * (dist.get_world_size() if dist.is_initialized() else 1)
+    if dist.is_initialized():
+        dist.all_gather_object(values, value)
     return values
 
 
@@ -203,17 +193,9 @@ def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
 def read_state(
     path: str | os.PathLike[str], kind: str, writer: str, fields: Mapping[str, type]
 ) -> dict[str, Any]:
-    """Read a file of :func:`write_state`.
+    """Read a file of :func:`write_state` with this format, which must have these fields.
 
-    Parameters
-    ----------
-    path : path
-    kind : str
-        Name of the format.
-    writer : str
-        Name of the function that writes such files, for error messages.
-    fields : dict of str to type
-        What the content must have.
+    ``writer`` is the name of the function that writes such files, for error messages.
     """
     damaged = f"{path} is damaged, cut short or not a file of {writer}"
     with reading(path), open(path, "rb") as file:

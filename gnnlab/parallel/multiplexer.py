@@ -11,21 +11,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from gnnlab.launch.supervision import last_state
+from gnnlab.launch.first_failure import last_state
 from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.system.bars import progress_bar
 
 
 class OutputMultiplexer:
-    """Shows output and progress of ranks.
-
-    Parameters
-    ----------
-    world_size : int
-        Number of ranks; with several, each line begins with its rank.
-    live : bool
-        Show lines of all ranks as they arrive.
-    """
+    """Shows output and progress of ranks; of several, each line begins with its rank."""
 
     def __init__(self, world_size: int, live: bool = False) -> None:
         self._world_size, self._is_live = world_size, live

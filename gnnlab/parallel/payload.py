@@ -34,26 +34,13 @@ _LINE = 64  # bytes of a cache line: alignment of tensors
 
 
 class Payload(NamedTuple):
-    """Location of a packed value.
+    """Location of a packed value."""
 
-    Attributes
-    ----------
-    memory : int
-        Descriptor of a file: large tensors first, then the pickle of everything else.
-    start, size : int
-        Offset of the pickle, and the size of the file, in bytes.
-    descriptors : tuple of int
-        Descriptors to be inherited under the same numbers, ``memory`` among them. Empty on
-        Windows, where nothing is inherited.
-    name : str
-        On Windows, the path by which the file is opened; otherwise empty.
-    """
-
-    memory: int
-    start: int
-    size: int
-    descriptors: tuple[int, ...]
-    name: str = ""
+    memory: int  # descriptor of a file: large tensors first, then the pickle of everything else
+    start: int  # offset of the pickle, in bytes
+    size: int  # of the file, in bytes
+    descriptors: tuple[int, ...]  # to be inherited under the same numbers, ``memory`` among them
+    name: str = ""  # on Windows, where nothing is inherited: the path of the file
 
 
 @contextmanager
@@ -62,21 +49,8 @@ def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Paylo
 
     On Windows, they must also have called :func:`unpack` before the ``with`` ends.
 
-    Parameters
-    ----------
-    value : any
-        Anything that cloudpickle can pickle.
-    packer_class : type, optional
-        A subclass that handles further types.
-
-    Yields
-    ------
-    Payload
-
-    Raises
-    ------
-    OSError
-        There is not enough memory for the large tensors.
+    ``packer_class`` may be a subclass that handles further types. Raise OSError if there is not
+    enough memory for the large tensors.
 
     Examples
     --------

@@ -26,8 +26,9 @@ from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.payload import INHERITS, fresh_python, pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
 from gnnlab.parallel.rank_process import RankProcess
-from gnnlab.parallel.supervisor import RankError, supervise
+from gnnlab.parallel.rank_supervisor import RankError, supervise
 from gnnlab.system.bars import is_kernel
+from gnnlab.system.threads import processors
 
 
 def launch_processes(
@@ -108,7 +109,7 @@ def launch_processes(
         raise InvalidInput(
             "this system has no fork (Windows): use start_method='spawn', the default, or WSL"
         )
-    num_threads = num_threads or max(1, _processors() // nprocs)
+    num_threads = num_threads or max(1, processors() // nprocs)
     start = _start_fresh if start_method == "spawn" else _start_forked
     ranks: list[RankProcess] = []
     with ExitStack() as kept, _meeting_point() as common:
@@ -130,12 +131,6 @@ def launch_processes(
                 rank.join()
             output.update(ranks, is_last=True)
             output.close()
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -177,14 +172,10 @@ def _start_fresh(
 
         def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
             process = subprocess.Popen(
-                command,
-                stdin=lines.lifeline,
-                stdout=lines.events,
-                stderr=lines.output,
-                env=os.environ | each.environment,
-                pass_fds=payload.descriptors,
+                command, stdin=lines.lifeline, stdout=lines.events, stderr=lines.output,
+                env=os.environ | each.environment, pass_fds=payload.descriptors,
                 start_new_session=True,
-            )
+            )  # fmt: skip
             return process.pid, process.poll
 
         _start(ranks, settings, begin)
@@ -197,7 +188,7 @@ def _start_forked(
     settings: list[Settings],
     fn: Callable[..., Any],
     args: tuple[Any, ...],
-    kept: ExitStack,
+    _kept: ExitStack,
 ) -> None:
     check_fork()
     context = multiprocessing.get_context("fork")

@@ -28,7 +28,7 @@ import torch
 
 from gnnlab import random, trace
 from gnnlab.helpers import fork
-from gnnlab.launch import supervision
+from gnnlab.launch import first_failure
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
 from gnnlab.parallel.rendezvous import is_in_rendezvous
@@ -57,24 +57,12 @@ class Settings(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a rank did not return.
+    """Why a rank did not return."""
 
-    Attributes
-    ----------
-    reason : str
-        One line.
-    details : str
-        The traceback; empty if there is none.
-    time : float
-        Seconds on the system's monotonic clock.
-    distance : int
-        0 unless another process's failure may be the cause; see :func:`supervision.distance`.
-    """
-
-    reason: str
-    details: str = ""
-    time: float = 0.0
-    distance: int = 0
+    reason: str  # one line
+    details: str = ""  # the traceback
+    time: float = 0.0  # seconds on the system's monotonic clock
+    distance: int = 0  # from the cause; see :func:`first_failure.distance`
 
 
 def main() -> None:
@@ -176,7 +164,7 @@ def _describe(error: BaseException) -> Failure:
         reason,
         "".join(traceback.format_exception(type(error), error, trace)),
         time.monotonic(),
-        supervision.LOST_PEER if lost_peer else supervision.distance(reason),
+        first_failure.LOST_PEER if lost_peer else first_failure.distance(reason),
     )
 
 
@@ -194,15 +182,12 @@ def read_message(file: Any) -> Any:
     return pickle.loads(content) if content else None
 
 
-def _read(file: Any, size: int) -> bytes | None:
-    parts = []
-    while size:
-        part = file.read(size)
-        if not part:
-            return None
+def _read(file: Any, size: int) -> bytes:
+    parts = [b""]
+    while size and (part := file.read(size)):
         parts.append(part)
         size -= len(part)
-    return b"".join(parts)
+    return b"" if size else b"".join(parts)
 
 
 class _Events:

@@ -13,27 +13,15 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-__all__ = ["average_in_rank_order"]
-
 
 # No `from __future__ import annotations`: register_comm_hook compares the annotations themselves.
 def average_in_rank_order(
     model: weakref.ref[DistributedDataParallel], bucket: dist.GradBucket
 ) -> torch.futures.Future[torch.Tensor]:
-    """Average a bucket of gradients over the ranks; a communication hook of DDP.
+    """Average a bucket of gradients over the ranks; a communication hook of DDP on CPUs.
 
-    Each rank sums one slice of the bucket, so ranks send as many bytes as in a ring.
-
-    Parameters
-    ----------
-    model : weak reference to DistributedDataParallel
-        On the CPU. Weak, because the reducer must not keep a process group alive.
-    bucket : dist.GradBucket
-
-    Returns
-    -------
-    torch.futures.Future
-        Done; holds the bucket's buffer with the means.
+    Each rank sums one slice of the bucket, so ranks send as many bytes as in a ring. The reference
+    is weak, because the reducer must not keep a process group alive.
     """
     trained, gradients = model(), bucket.buffer()
     assert trained is not None  # it is in its backward pass

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from gnnlab.launch.supervision import describe_exit, wait
+from gnnlab.launch.first_failure import describe_exit, wait
 from gnnlab.parallel.rank import DUMP_STACK, Failure, Lines, read_message, send_message
 
 TICK = 0.05  # seconds between two checks of the ranks
@@ -21,17 +21,10 @@ _QUOTED = 4000  # bytes of a failed rank's output quoted in its error
 
 
 class RankProcess:
-    """The starter's handle of a rank's process.
+    """The starter's handle of a rank's process, which leads a process group.
 
-    Parameters
-    ----------
-    number : int
-    pid : int
-        Also the ID of the process group of the rank and its children.
-    poll : callable
-        Returns the exit status, negative for a signal, or None while the process runs.
-    lines : Lines
-        The starter's ends of the pipes.
+    ``poll`` returns the exit status, negative for a signal, or None while the process runs;
+    ``lines`` are the starter's ends of the pipes.
     """
 
     def __init__(self, number: int, pid: int, poll: Callable[[], int | None], lines: Lines) -> None:
@@ -47,7 +40,7 @@ class RankProcess:
             threading.Thread(
                 target=self._read_events, args=(os.fdopen(lines.events, "rb"),), daemon=True
             ),
-            threading.Thread(target=self._watch, args=(lines.output,), daemon=True),
+            threading.Thread(target=self._read_output, args=(lines.output,), daemon=True),
         ]
 
     def listen(self) -> None:
@@ -79,7 +72,7 @@ class RankProcess:
                 else:
                     setattr(self, kind, value)
 
-    def _watch(self, output: int) -> None:
+    def _read_output(self, output: int) -> None:
         with os.fdopen(output, "rb", buffering=0) as file:
             while part := file.read(1 << 16):
                 with self._lock:

@@ -22,20 +22,7 @@ _TICK = 0.5  # seconds between two looks
 
 
 def is_in_rendezvous(frame: FrameType | None) -> bool:
-    """Return whether a thread is inside ``init_process_group``.
-
-    Parameters
-    ----------
-    frame : frame
-        Innermost frame of the thread.
-
-    Examples
-    --------
-    >>> import sys
-    >>> from gnnlab.parallel.rendezvous import is_in_rendezvous
-    >>> is_in_rendezvous(sys._getframe())
-    False
-    """
+    """Return whether a thread with this innermost frame is inside ``init_process_group``."""
     while frame:
         module = frame.f_globals.get("__name__")
         if frame.f_code.co_name == "init_process_group" and module in _MODULES:
@@ -50,13 +37,10 @@ _MODULES = ("torch.distributed.distributed_c10d", "gnnlab.parallel.ddp")
 def notify_agent(event: str) -> None:
     """Notify the launcher's agent on this host, if there is one.
 
-    Parameters
-    ----------
-    event : str
-        "ready": this server accepts requests, or this trainer has joined the job. "waiting": for
-        :data:`PATIENCE` seconds it has been inside ``init_process_group``. "met": it has left that
-        call. "stopping": it stops because the job is about to be ended. "failing": it ends with an
-        uncaught exception.
+    "ready": this server accepts requests, or this trainer has joined the job. "waiting": for
+    :data:`PATIENCE` seconds it has been inside ``init_process_group``. "met": it has left that
+    call. "stopping": it stops because the job is about to be ended. "failing": it ends with an
+    uncaught exception.
     """
     env = os.environ
     is_server = env.get(environment.ROLE) == "server"

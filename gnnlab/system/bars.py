@@ -7,26 +7,14 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["is_kernel", "progress_bar"]
-
 
 def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **options: Any) -> Any:
     """Return a tqdm bar, shown as a widget in a notebook and as text elsewhere.
 
-    Parameters
-    ----------
-    iterable
-        What the bar counts; None if the caller counts by ``update``.
-    show
-        False makes a bar that draws nothing, as does ``TQDM_DISABLE=1`` in the environment. That
-        variable is tqdm's, but tqdm's bars in notebooks do not read it. In a notebook, so does
-        ``redirect_stdout(None)``. Of the ranks of a machine, only the first draws bars.
-    options
-        Arguments of tqdm. ``delay`` is 1 second by default, so that short work gets no bar.
-
-    Returns
-    -------
-    tqdm.tqdm
+    It draws nothing unless ``show``, with ``TQDM_DISABLE=1`` in the environment (tqdm's own bars in
+    notebooks do not read that), within ``redirect_stdout(None)`` in a notebook, and in all ranks of
+    a machine but the first. Options are those of tqdm; ``delay`` is 1 second by default, so that
+    short work gets no bar.
 
     Examples
     --------

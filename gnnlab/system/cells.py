@@ -23,16 +23,7 @@ _TEXT = 'fill="currentColor" text-anchor="middle" dominant-baseline="central" fo
 
 
 def page(title: str, values: Mapping[str, Any], *parts: str) -> str:
-    """Return the HTML of an object.
-
-    Parameters
-    ----------
-    title : str
-        Name of the class.
-    values : mapping
-        Name → value, shown behind the title; integers with separators.
-    parts : str
-        HTML of tables and drawings, one below the other.
+    """Return the HTML of an object: name of its class, values by name, tables and drawings.
 
     Examples
     --------
@@ -65,12 +56,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def features(head: str, count: str, frames: Mapping[Any, Any]) -> str:
     """Return a table of types: number of rows, and name, dtype and row shape of each feature.
 
-    Parameters
-    ----------
-    head, count : str
-        Titles of the columns that hold the type and the number of rows.
-    frames : mapping
-        Type → frame. Columns that are not computed yet are named and stay as they are.
+    ``frames`` are by type. Features that are not computed yet are named and stay as they are.
 
     Examples
     --------
@@ -99,19 +85,10 @@ def type_name(kind: str | tuple[str, str, str]) -> str:
 
 
 def circle(sizes: Mapping[str, int], edges: Iterable[tuple[int, int]]) -> str:
-    """Draw a graph with its nodes on a circle; colors tell their types.
+    """Draw a graph with its nodes on a circle, as SVG; colors tell their types.
 
-    Parameters
-    ----------
-    sizes : mapping
-        Node type → number of nodes.
-    edges : iterable of (int, int)
-        Source and destination, counted through all types in their order.
-
-    Returns
-    -------
-    str
-        SVG; empty if there is no node, or over 30 nodes or 150 edges.
+    ``sizes`` are numbers of nodes by type; edges are pairs of nodes, counted through all types.
+    Empty if there is no node, or over 30 nodes or 150 edges.
 
     Examples
     --------

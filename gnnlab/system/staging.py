@@ -25,13 +25,10 @@ except ImportError:  # Windows: no locks, so staging files of killed processes s
 
 
 def try_lock(path: Path) -> int | None:
-    """Lock a file or folder without waiting.
+    """Lock a file or folder without waiting; return a descriptor that holds the lock until closed.
 
-    Returns
-    -------
-    int or None
-        A descriptor that holds the lock until it is closed. None if another process has the lock,
-        the path does not exist, or the system (Windows) or the file system has no locks.
+    None if another process has the lock, the path does not exist, or the system (Windows) or the
+    file system has no locks.
     """
     if fcntl is None:
         return None
@@ -66,12 +63,7 @@ def locked(folder: Path) -> Iterator[None]:
 def staging_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
     """Make a folder that is removed after the block; also remove those of killed processes.
 
-    Parameters
-    ----------
-    folder : Path
-        Parent folder.
-    prefix, suffix : str
-        Beginning and end of its name. Unlocked folders whose name ends in ``suffix`` are removed.
+    These are unlocked folders whose names begin with ``prefix`` and end in ``suffix``.
     """
     with locked(folder):
         for path in folder.glob(f"{glob.escape(prefix)}*{glob.escape(suffix)}"):
@@ -104,17 +96,8 @@ def check_replaceable(path: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces ``path`` when the block ends without an error.
 
-    Staging files of killed processes for the same path are removed.
-
-    Parameters
-    ----------
-    path : Path
-        Unchanged until the new content is on the disk.
-
-    Raises
-    ------
-    OSError
-        There is something else than a file, or the file cannot be written.
+    The old file is unchanged until the new content is on the disk. Staging files of killed
+    processes for the same path are removed.
 
     Examples
     --------

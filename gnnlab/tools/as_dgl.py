@@ -92,11 +92,6 @@ def write_wheel(folder: str | os.PathLike[str], version: str = "2.1.0") -> Path:
     version : str
         Version that pip and other packages see.
 
-    Raises
-    ------
-    InvalidInput
-        The version is none, or the real DGL is installed in this environment.
-
     Examples
     --------
     >>> import tempfile

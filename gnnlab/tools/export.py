@@ -27,7 +27,6 @@ from gnnlab.system.command import command, command_parser
 _FOLDER = Path(helpers.__file__).parent
 HELPERS = sorted(path.stem for path in _FOLDER.glob("[!_]*.py"))
 _NEEDS = {"dist_graph_simulator": ["block_sampler"]}
-_RENAMED = {"sampler": "block_sampler", "torch_sampler": "block_sampler"}
 # The first lines of a helper and of its copies. The checksum is of the file without them.
 _HEAD = re.compile(
     r"\A\"\"\".*\n\nOrigin:  gnnlab/helpers/(?P<name>\w+)\.py\n"
@@ -36,26 +35,13 @@ _HEAD = re.compile(
 
 
 class Copy(NamedTuple):
-    """A file that is a copy of a helper or has the name of one.
-
-    Attributes
-    ----------
-    path : Path
-    name : str
-        The helper.
-    version : str
-        gnnlab version it was copied from; "" if the file does not state it.
-    is_changed : bool
-        False only if the file is known to be unchanged since it was copied.
-    is_newest : bool
-        Whether this gnnlab has no newer version.
-    """
+    """A file that is a copy of a helper or has the name of one."""
 
     path: Path
-    name: str
-    version: str
-    is_changed: bool
-    is_newest: bool
+    name: str  # of the helper
+    version: str  # of gnnlab, from which it was copied; "" if the file does not state it
+    is_changed: bool  # False only if it is known to be unchanged since it was copied
+    is_newest: bool  # whether this gnnlab has no newer version
 
 
 def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False) -> list[Copy]:
@@ -75,13 +61,6 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
     list of Copy
         The copies now in the folder; those with ``is_changed`` were not overwritten.
 
-    Raises
-    ------
-    NotFound
-        There is no such helper.
-    InvalidInput
-        The folder is a file.
-
     Examples
     --------
     >>> import tempfile
@@ -91,12 +70,9 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
     ['dist_graph_simulator.py', 'block_sampler.py']
     """
     if name not in HELPERS:
-        there = f"there are {', '.join(HELPERS)}"
-        if name in _RENAMED:
-            raise NotFound(f"the helper {name!r} is now {_RENAMED[name]!r}; {there}")
         raise NotFound(
-            f"no helper {name!r}; {there}. Other parts of gnnlab cannot be copied: import them "
-            "from gnnlab (pip install gnnlab)"
+            f"no helper {name!r}; there are {', '.join(HELPERS)}. Other parts of gnnlab cannot be "
+            "copied: import them from gnnlab (pip install gnnlab)"
         )
     folder = Path(folder)
     for path in (folder, *folder.absolute().parents):
@@ -114,11 +90,6 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
 
 def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
     """Compare the copies of helpers in a folder, under any file names, with this gnnlab.
-
-    Raises
-    ------
-    NotFound
-        The folder has no copy of a helper.
 
     Examples
     --------

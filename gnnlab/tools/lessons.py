@@ -62,11 +62,6 @@ def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, 
         Paths within the folder, under "new", "updated" (a newer version of an unchanged lesson),
         "same", and "kept" (changed by you, or not copied by gnnlab).
 
-    Raises
-    ------
-    InvalidInput
-        There is no such language, or the folder is the source folder of the lessons.
-
     Examples
     --------
     >>> import tempfile

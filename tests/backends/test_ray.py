@@ -22,7 +22,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import launch
-from gnnlab.launch.backends import Request, choose, open_backend
+from gnnlab.launch.backends import HostRequest, choose, open_backend
 from tests.backends.ray import PORT, RayHosts, ray_cluster, ray_obstacle
 from tests.helpers import ROOT, wait_until
 from tests.launch.test_faults import SCRIPT
@@ -123,20 +123,20 @@ def hosts() -> Iterator[RayHosts]:
 def test_ray_is_chosen_where_its_address_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    assert choose(Request())[0] == "ray"
+    assert choose(HostRequest())[0] == "ray"
 
 
 def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnnlab.launch.backends.ray.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'gnnlab\[ray\]'"):
-        open_backend("ray", Request(num_hosts=2))
+        open_backend("ray", HostRequest(num_hosts=2))
 
 
 @needs_ray
 def test_an_address_for_jobs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
     with pytest.raises(InvalidInput, match=r"set RAY_ADDRESS to HOST:6379 \(not to http"):
-        open_backend("ray", Request(num_hosts=2))
+        open_backend("ray", HostRequest(num_hosts=2))
 
 
 CONNECTED = """

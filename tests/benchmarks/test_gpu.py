@@ -34,7 +34,10 @@ def test_an_epoch_is_measured_whole_or_from_its_later_steps(monkeypatch):
 
 
 @pytest.mark.thorough("trains for half a minute")
-def test_the_table_and_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_and_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "FANOUTS", gpu.FANOUTS[:1])
     path = tmp_path / "gpu.json"
     arguments = ["gpu", "--size", "T", "--device", "cpu", "--epochs", "1", "--json", str(path)]
     assert main(arguments) == 0

@@ -31,8 +31,8 @@ def test_clusters_are_found_by_a_partition() -> None:
 
 def test_rows_are_those_of_a_simulated_cluster() -> None:
     """Remote rows of an epoch without a cache, and with Belady's, on two machines."""
-    g, train = clustered(2000, 30_000, 200, progress=False)
-    g.ndata["x"] = torch.zeros(2000, 100)
+    g, train = clustered(1000, 10_000, 100, progress=False)
+    g.ndata["x"] = torch.zeros(1000, 100)
     part, _ = papers.assign(g, 2, "metis")
 
     def epochs(batch_size: int) -> Any:
@@ -57,7 +57,7 @@ def test_rows_are_those_of_a_simulated_cluster() -> None:
         info = d.cache_info().features.get("node~_N~x")
         return 0 if info is None else info.misses
 
-    g.ndata["id"] = torch.arange(2000)
+    g.ndata["id"] = torch.arange(1000)
     size = papers._batch(train)
     slots = papers._slots(part)[1]
     mine = papers._policies(papers.Setup(g, part, train), 2, False)["rows"]

@@ -37,7 +37,7 @@ def test_settings_are_drawn_by_the_seed_and_cover_every_level() -> None:
             assert min(counts) >= 6, (name, counts)
     for each in drawn:
         assert each["machines"] > 1 or each == each | ALONE
-    with pytest.raises(ValueError, match="from 1 to 48 different settings; found 49"):
+    with pytest.raises(ValueError, match=r"48.*49"):
         draw(49, 0)
 
 

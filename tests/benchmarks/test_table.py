@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.table import (
-    as_markdown,
-    as_text,
     memory_table,
     milliseconds,
     speed_table,
@@ -53,20 +51,9 @@ def test_ratio_says_how_many_times_faster_we_are() -> None:
     ]
 
 
-def test_a_task_that_only_a_peer_did_has_no_ratio() -> None:
-    rows = speed_table([result("gnnlab", "a", ms=1.0), result("dgl", "b", ms=2.0)], {})
-    assert rows[2] == ["b", "–", "2.00 [2.00–2.00]", "–"]
-
-
 def test_memory_after_build_and_peak() -> None:
     assert memory_table(RESULTS) == [
         ["memory", "after build MB", "peak MB", "peak / gnnlab"],
         ["gnnlab", "120", "160", "1.00"],
         ["dgl", "210", "320", "2.00"],
     ]
-
-
-def test_tables_as_text_and_markdown() -> None:
-    rows = [["work", "ms"], ["sampling", "1.5"]]
-    assert as_text(rows) == "work       ms\nsampling  1.5"
-    assert as_markdown(rows) == "| work | ms |\n| --- | ---: |\n| sampling | 1.5 |"

@@ -7,6 +7,7 @@ import socket
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 import torch
 
 import gnnlab as dgl
@@ -28,6 +29,7 @@ trainer.main(sys.argv[1], 40, 0, sys.argv[2], int(sys.argv[3]))
 """
 
 
+@pytest.mark.thorough("measures, which takes its time")
 def test_what_passing_a_batch_costs_counts_for_the_sampler(tmp_path: Path) -> None:
     g = dgl.rand_graph(400, 4000)
     g.ndata["feat"], g.ndata["label"] = torch.randn(400, 8), torch.arange(400) % 3

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
-import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from tests.helpers import _TOKEN, ROOT, _descendants, _segments
+from tests.helpers import _TOKEN, ROOT, _descendants, _segments, wait_until
 
 START = 90  # seconds within which a job must run, on a busy computer
 END = 30  # seconds within which everything is gone after a failure; five where nobody else computes
@@ -31,33 +33,31 @@ class Started:
         self.output, self.errors = folder / "out.txt", folder / "err.txt"
         command = [sys.executable, "-m", "gnnlab.launch.launch", "--log_dir", f"{folder}/logs"]
         envs = ["--extra_envs", f"TEST_FOLDER={folder}", f"{_TOKEN}={self.token}"]
+        own = {"PYTHONPATH": path, "TMPDIR": f"{folder}/tmp", **env, _TOKEN: self.token}
         with open(self.output, "wb") as out, open(self.errors, "wb") as err:
             self.process = subprocess.Popen(
-                [*command, *envs, *words],
-                env={
-                    **os.environ,
-                    "PYTHONPATH": path,
-                    "TMPDIR": f"{folder}/tmp",
-                    **env,
-                    _TOKEN: self.token,
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+                [*command, *envs, *words], env={**os.environ, **own}, stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err, start_new_session=True,
+            )  # fmt: skip
 
     def wait_for(self, *names: str) -> int:
         """Wait until processes have begun; return the ID of the last one."""
-        deadline = time.monotonic() + START
-        pid = 0
         for name in names:
-            while not (self.folder / f"{name}.pid").exists():
-                assert self.process.poll() is None, self.said()
-                assert time.monotonic() < deadline, self.said()
-                time.sleep(0.05)
-            pid = int((self.folder / f"{name}.pid").read_text())
-        return pid
+            file = self.folder / f"{name}.pid"
+            self._wait_until(file.exists)
+        return int(file.read_text())
+
+    def wait_for_text(self, pattern: str) -> re.Match[str]:
+        """Wait until the job has printed a text."""
+        return self._wait_until(lambda: re.search(pattern, self.output.read_text()))
+
+    def _wait_until(self, condition: Callable[[], Any]) -> Any:
+        def look() -> Any:
+            found = condition()
+            assert found or self.process.poll() is None, self.said()
+            return found
+
+        return wait_until(self.said, look, START)
 
     def find(self, *words: str) -> list[psutil.Process]:
         """Processes of the job whose command holds all of these words, oldest first."""
@@ -77,34 +77,30 @@ class Started:
 
     def end(self, seconds: float = END) -> tuple[int, str]:
         """Wait for the end; return exit status and errors. Nothing may be left."""
-        start = time.monotonic()
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             pytest.fail(f"still running after {seconds} s:\n{self.said()}")
-        print(f"ended with status {status} after {time.monotonic() - start:.1f} s")
         self.check_nothing_left()
         return status, self.errors.read_text()
 
     def check_nothing_left(self, seconds: float = 5.0) -> None:
         """Within some seconds there are no processes, files in memory, other files and ports."""
         jobs = [path.name.rpartition("-")[2] for path in (self.folder / "logs").glob("*")]
-        deadline = time.monotonic() + seconds
-        while True:
-            left = {
-                "processes": [str(process) for process in _descendants(self.token)],
-                "memory": [
-                    n for n in _segments() if any(mark in n for mark in (self.token, *jobs))
-                ],
-                "files": list(map(str, (self.folder / "tmp").iterdir())),
+
+        def left() -> dict[str, list[Any]]:
+            found = {
+                "processes": _descendants(self.token),
+                "memory": [n for n in _segments() if any(m in n for m in (self.token, *jobs))],
+                "files": list((self.folder / "tmp").iterdir()),
                 "ports": list(filter(_is_open, self.listening)),
             }
-            if not any(left.values()):
-                print(f"left: nothing of {', '.join(left)} ({len(self.listening)} ports)")
-                return
-            if time.monotonic() > deadline:
-                pytest.fail(f"left behind: {left}\n{self.said()}")
-            time.sleep(0.05)
+            return {what: those for what, those in found.items() if those}
+
+        try:
+            wait_until("the end", lambda: not left(), seconds)
+        except TimeoutError:
+            pytest.fail(f"left behind: {left()}\n{self.said()}")
 
     def said(self) -> str:
         return self.output.read_text() + self.errors.read_text()

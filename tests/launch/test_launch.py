@@ -17,9 +17,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +29,25 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.launch import agent, launch
-from gnnlab.launch.backends import Request
+from gnnlab.launch.backends import HostRequest
 from gnnlab.launch.backends.ssh import Ssh
 from gnnlab.launch.certificates import Keys, request
 from gnnlab.launch.ip_config import read_ip_config
 from gnnlab.launch.job_spec import Command, JobSpec
 from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.launch.status_table import StatusTable
+from gnnlab.system.threads import processors
 from tests.helpers import (
-    _TOKEN,
     ROOT,
     _descendants,
     _end,
     free_port,
     run_script,
     save_as_windows,
+    wait_until,
 )
 from tests.launch.machines import Cluster, cluster
 from tests.launch.started import END, START, Started
-from tests.launch.test_agent_messages import HELLO
 
 # A job's script: a server that does nothing, and trainers that do what the first argument says.
 SCRIPT = """
@@ -74,8 +73,7 @@ if role == "server":
     if mode == "server raises":
         raise RuntimeError("the part cannot be read")
     print("server", number, "listens", flush=True)
-    if mode != "never ready":
-        Path(env["GNNLAB_OUTPUT"], "events").write_text(f"server {number} ready\\n")
+    Path(env["GNNLAB_OUTPUT"], "events").write_text(f"server {number} ready\\n")
     born()
     while True:
         time.sleep(1)
@@ -91,14 +89,12 @@ if mode == "reduce":
     dist.destroy_process_group()
     sys.exit()
 born()
-if mode == "raise" and number == "1":
+if mode == "raise" and number == "0":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+elif mode == "raise":
     while not (Path(env["TEST_FOLDER"]) / "trainer-0.pid").exists():
         time.sleep(0.05)
     raise ValueError("the loss is NaN")
-if mode == "exit 7":
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if number == "1":
-        sys.exit(7)
 while True:
     time.sleep(1)
 """
@@ -114,6 +110,10 @@ def write_workspace(folder: Path, parts: tuple[int, ...] = (0, 1), num_parts: in
     for i in parts:
         (folder / f"part{i}").mkdir(exist_ok=True)
     return folder
+
+
+ADDRESSES = ["10.0.0.1", "10.0.0.2"]
+ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
 
 
 @pytest.fixture
@@ -133,48 +133,17 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Started]]:
         _end(_descendants(each.token))
 
 
-ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
+def supervisor_of(
+    folder: Path, addresses: Sequence[str] = ("10.0.0.1", "10.0.0.2")
+) -> JobSupervisor:
+    """One that has no agents, and logs into the folder."""
+    return JobSupervisor(addresses, folder, StatusTable(addresses, {}, io.StringIO()))
 
 
 # ------------------------------------------------------------------------------- without ssh
-@pytest.mark.thorough("test_trace starts one from Python; the job by ssh reduces and logs, too")
-def test_a_job_from_python(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace = write_workspace(tmp_path)
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    result = launch.run(
-        "python job.py reduce --name 'a b'",
-        part_config="graph.json",
-        workspace=workspace,
-        num_machines=2,
-        num_trainers=2,
-        num_servers=2,
-        extra_envs={"TEST_FOLDER": str(tmp_path), _TOKEN: "python"},
-        log_dir=tmp_path / "logs",
-    )
-    assert result is not None
-    logs = result.logs
-    assert {name.split("-")[0] for name in logs} >= {"server", "trainer"}
-    assert logs["trainer-3"].splitlines() == [
-        f"total 6.0 of 4 in {workspace} ['--name', 'a b']",
-        f"threads: {max(1, agent._processors() // 4)}",  # both machines are this one
-        "step 2",
-    ]
-    assert logs["server-3"] == "server 3 listens\n"
-    printed = capsys.readouterr().out
-    assert "127.0.0.3 trainer 2 | total 6.0 of 4" in printed
-    assert "127.0.0.2  servers: 2 ready" in printed
-    left = [path.name for path in temporary.iterdir()]
-    # The cache of torch's compiler, which may make it on import, is kept for later jobs.
-    assert [name for name in left if not name.startswith("torchinductor_")] == []
-
-
 def test_an_error_from_python(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path)
-    with pytest.raises(launch.LaunchError, match="the part cannot be read") as caught:
+    with pytest.raises(launch.LaunchError, match="RuntimeError") as caught:
         launch.run(
             "python job.py 'server raises'",
             part_config="graph.json",
@@ -189,31 +158,14 @@ def test_an_error_from_python(tmp_path: Path) -> None:
 
 
 def test_a_trainer_raises(begin: Callable[..., Started]) -> None:
+    """The other one ignores SIGTERM."""
     status, errors = begin("raise", "--local").end(START)
     assert status == 1
     assert errors.startswith(
         "gnnlab launch: trainer 1 on 127.0.0.3 (machine 1) ended with status 1: "
         "ValueError: the loss is NaN\n"
     )
-    assert "ValueError: the loss is NaN" in errors and "Traceback" in errors
-
-
-@pytest.mark.thorough("a trainer that raises shows the status too")
-def test_exit_status_is_passed_on_though_others_ignore_sigterm(
-    begin: Callable[..., Started],
-) -> None:
-    status, errors = begin("exit 7", "--local", "--num_trainers", "2").end(START)
-    assert status == 7
-    assert "trainer 1 on 127.0.0.2 (machine 0) ended with status 7" in errors
-
-
-def test_a_process_is_killed(begin: Callable[..., Started]) -> None:
-    started = begin("wait", "--local")
-    started.wait_for(*ALL)
-    os.kill(started.wait_for("trainer-1"), signal.SIGKILL)
-    status, errors = started.end()
-    assert status == 128 + signal.SIGKILL
-    assert "trainer 1 on 127.0.0.3 (machine 1) was killed by SIGKILL" in errors
+    assert "Traceback" in errors
 
 
 AGAIN = pytest.mark.thorough("as with another process of the job")
@@ -235,7 +187,7 @@ def test_an_agent_is_killed(begin: Callable[..., Started], which: str) -> None:
     started.wait_for(*ALL)
     started.note_ports()
     if which == "runner":
-        find_runner(started).kill()
+        started.find("gnnlab.launch.runner")[0].kill()
     else:
         agents = started.find("gnnlab.launch.agent")
         guards = [p for p in agents if p.ppid() == started.process.pid]
@@ -257,39 +209,39 @@ def test_an_agent_is_killed(begin: Callable[..., Started], which: str) -> None:
     assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
 
 
-def find_runner(job: Started) -> psutil.Process:
-    return job.find("gnnlab.launch.runner")[0]
-
-
 @pytest.mark.parametrize(
     "which",
-    ["trainer", *(pytest.param(name, marks=AGAIN) for name in ("server", "runner", "guard"))],
+    [
+        "trainer",
+        pytest.param("killed trainer", marks=AGAIN),
+        *(pytest.param(name, marks=AGAIN) for name in ("runner", "guard")),
+    ],
 )
-def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None:
+def test_a_process_is_stopped_or_killed(begin: Callable[..., Started], which: str) -> None:
     """It is named, and nothing waits for it; SIGTERM alone does not end a stopped process."""
     started = begin("wait", "--local")
     started.wait_for(*ALL)
     started.note_ports()
-    if which == "runner":
-        process = find_runner(started)
-    elif which == "guard":
-        agents = started.find("gnnlab.launch.agent")
-        process = next(p for p in agents if p.ppid() == started.process.pid)
+    if "trainer" in which:
+        process = psutil.Process(started.wait_for("trainer-0"))
     else:
-        process = psutil.Process(started.wait_for(f"{which}-0"))
-    process.suspend()
+        found = started.find("gnnlab.launch." + ("runner" if which == "runner" else "agent"))
+        process = next(p for p in found if which == "runner" or p.ppid() == started.process.pid)
+    process.kill() if "killed" in which else process.suspend()
     status, errors = started.end(2 * END)
-    assert status == 128 + signal.SIGSTOP
     first = errors.splitlines()[0]
-    assert ("): the agent" if which in ("guard", "runner") else f"{which} ") in first
+    if "killed" in which:
+        assert status == 128 + signal.SIGKILL
+        assert "trainer 0 on 127.0.0.2 (machine 0) was killed by SIGKILL" in first
+        return
+    assert status == 128 + signal.SIGSTOP
+    assert ("trainer 0 " if which == "trainer" else "): the agent") in first
     assert "was stopped for" in first and f"(process {process.pid}: " in first
 
 
 def test_an_agent_is_stopped_before_it_has_said_anything(begin: Callable[..., Started]) -> None:
     started = begin("wait", "--local")
-    deadline = time.monotonic() + START
-    while not (agents := started.find("gnnlab.launch.agent")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    agents = wait_until("an agent", lambda: started.find("gnnlab.launch.agent"), START)
     agents[0].suspend()
     status, errors = started.end(2 * END)
     assert status == 1
@@ -314,7 +266,7 @@ def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
     [
         signal.SIGINT,
         pytest.param(signal.SIGTERM, marks=AGAIN),
-        signal.SIGHUP,
+        pytest.param(signal.SIGHUP, marks=AGAIN),
         pytest.param(signal.SIGKILL, marks=AGAIN),
     ],
 )
@@ -331,75 +283,42 @@ def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Sign
     assert status == (-how if how == signal.SIGKILL else 128 + how)
 
 
-@pytest.mark.thorough("waits for what does not happen")
-def test_a_server_that_never_becomes_ready(begin: Callable[..., Started]) -> None:
-    for seconds in ("8", "60"):
-        status, errors = begin("never ready", "--local", "--timeout", seconds).end(START)
-        assert status == 1
-        if "was not ready" in errors:  # a busy computer may need more than 8 s to begin
-            break
-    assert f"server 0 on 127.0.0.2 (machine 0) was not ready within {seconds} s" in errors
-    assert "server 0 listens" in errors
+def test_a_port_that_cannot_be_had(tmp_path: Path) -> None:
+    folder = write_workspace(tmp_path / "workspace")
+    options: dict[str, Any] = {"ip_config": "ip_config.txt", "local": True}
 
+    def refusal(port: int) -> str:
+        (folder / "ip_config.txt").write_text(f"10.0.0.1\n10.0.0.2 {port}\n")
+        with pytest.raises(LaunchError) as caught:
+            launch.run("python job.py wait", part_config="graph.json", workspace=folder,
+                       num_servers=2, log_dir=tmp_path / "logs", **options)  # fmt: skip
+        return str(caught.value)
 
-def test_a_port_is_in_use(begin: Callable[..., Started], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.3", 0)) as listener:
         port = listener.getsockname()[1]
-        ip_config = tmp_path / "ip_config.txt"
-        ip_config.write_text(f"10.0.0.1\n10.0.0.2 {port}\n")
-        status, errors = begin("wait", "--local", "--ip_config", str(ip_config)).end(START)
-    assert status == 1
-    assert f"127.0.0.3 (machine 1): port {port} of 127.0.0.3: Address already in use" in errors
-    assert f"process {os.getpid()} listens there" in errors
+        said = refusal(port)
+    assert f"127.0.0.3 (machine 1): port {port} of 127.0.0.3: Address already in use" in said
+    assert f"process {os.getpid()} listens there" in said
+    assert re.search(r"port 65536 of 127\.0\.0\.3: .*0-65535", refusal(65535))
 
 
-def test_a_port_that_cannot_be(tmp_path: Path) -> None:
-    write_workspace(tmp_path)
-    (tmp_path / "ip_config.txt").write_text("127.0.0.2\n127.0.0.3 65535\n")
-    options = {"ip_config": "ip_config.txt", "local": True, "log_dir": tmp_path / "logs"}
-    with pytest.raises(launch.LaunchError, match=r"port 65536 of 127\.0\.0\.3: .*0-65535"):
-        launch.run("python job.py", part_config="graph.json", workspace=tmp_path, num_servers=2,
-                   **options)  # fmt: skip
-
-
-def test_a_mistyped_script_is_told_by_the_host(tmp_path: Path) -> None:
-    workspace = write_workspace(tmp_path)
-    with pytest.raises(launch.LaunchError) as caught:
-        launch.run(
-            "python jb.py wait",
-            part_config="graph.json",
-            workspace=workspace,
-            local=True,
-            log_dir=tmp_path / "logs",
-        )
-    assert str(caught.value) == (
-        f"127.0.0.2 (machine 0): no such file or folder: {workspace}/jb.py (did you mean "
-        f"{workspace}/job.py?). gnnlab copy_files brings what is missing"
-    )
-
-
-def test_a_part_is_missing(tmp_path: Path) -> None:
-    workspace = write_workspace(tmp_path, parts=(0,))
-    with pytest.raises(launch.LaunchError, match=r"machine 1.*part1, which is not beside it"):
-        launch.run(
-            "python job.py wait",
-            part_config="graph.json",
-            workspace=workspace,
-            local=True,
-            log_dir=tmp_path / "logs",
-        )
-
-
-def test_as_many_machines_as_parts(tmp_path: Path) -> None:
-    workspace = write_workspace(tmp_path, parts=(0, 1, 2), num_parts=3)
-    with pytest.raises(launch.LaunchError, match="3 parts, but there are 2 machines"):
-        launch.run(
-            "python job.py wait",
-            part_config="graph.json",
-            workspace=workspace,
-            num_machines=2,
-            log_dir=tmp_path / "logs",
-        )
+@pytest.mark.parametrize(
+    ("script", "parts", "num_parts", "said"),
+    [
+        ("jb.py", (0, 1), 2, "127.0.0.2 (machine 0): no such file or folder: {folder}/jb.py (did "
+         "you mean {folder}/job.py?). gnnlab copy_files brings what is missing"),
+        ("job.py", (0,), 2, "(machine 1): {folder}/graph.json names part1, which is not beside it"),
+        ("job.py", (0, 1, 2), 3, "the graph has 3 parts, but there are 2 machines"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_told_by_the_host(
+    tmp_path: Path, script: str, parts: tuple[int, ...], num_parts: int, said: str
+) -> None:
+    folder = write_workspace(tmp_path / "workspace", parts, num_parts)
+    options = {"workspace": folder, "num_machines": 2, "log_dir": tmp_path / "logs"}
+    with pytest.raises(LaunchError) as caught:
+        launch.run(f"python {script} wait", part_config="graph.json", **options)
+    assert said.format(folder=folder) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -416,8 +335,7 @@ def test_as_many_machines_as_parts(tmp_path: Path) -> None:
 def test_machines_must_fit_together(tmp_path: Path, other: dict[str, Any], said: str) -> None:
     hello = {"python": "3.11", "torch": "2.9.0", "gnnlab": dgl.__version__, "problem": None}
     hello["graph"] = {"num_parts": 2, "IDs": "a"}
-    addresses = ["10.0.0.1", "10.0.0.2"]
-    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    supervisor = supervisor_of(tmp_path)
     launch._compare(supervisor, [hello, hello])
     with pytest.raises(launch.LaunchError, match=rf"10.0.0.2 \(machine 1\): {said}"):
         launch._compare(supervisor, [hello, hello | other])
@@ -429,36 +347,30 @@ def test_what_hosts_ask_for_is_signed(tmp_path: Path) -> None:
     for secret, hello in zip(secrets, hellos, strict=True):
         for role in ("server", "client"):
             secret[role], hello["keys"][role] = request()
-    addresses = ["10.0.0.1", "10.0.0.2"]
-    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
-    authority = launch._authority()
+    supervisor, authority = supervisor_of(tmp_path), launch._authority()
     signed = launch._sign(authority, supervisor, hellos)
     for secret, own in zip(secrets, signed, strict=True):
         assert own.keys() == {"authority", "server", "client"}
         for role, text in secret.items():
             Keys(own["authority"], own[role], text).context(is_server=role == "server")
     start, body = hellos[1]["keys"]["server"].split("\n", 1)
-    for bad in (f"{start}\nAAAA\n", f"{start}\n{body.swapcase()}", swapped(body, start)):
+    other = request()[1].split("\n", 1)[1]  # by the owner of one key, with another key in it
+    swapped = f"{start}\n{other[:-150]}{body[-150:]}"
+    for bad in (f"{start}\nAAAA\n", f"{start}\n{body.swapcase()}", swapped):
         hellos[1]["keys"]["server"] = bad
         said = r"10.0.0.2 \(machine 1\): a request for a certificate (cannot be|is not)"
         with pytest.raises(launch.LaunchError, match=said):
             launch._sign(authority, supervisor, hellos)
 
 
-def swapped(body: str, start: str) -> str:
-    """A request by the owner of one key, with another key in it."""
-    other = request()[1].split("\n", 1)[1]
-    return f"{start}\n{other[:-150]}{body[-150:]}"
-
-
 def test_keys_need_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a host, and where the job is launched."""
-    supervisor = JobSupervisor(["10.0.0.1"], tmp_path, StatusTable(["10.0.0.1"], {}))
+    supervisor = supervisor_of(tmp_path)
     hello: dict[str, Any] = {"torch": "2.9.0", "problem": None, "keys": {}}
-    with pytest.raises(launch.LaunchError, match="cryptography is missing; install gnnlab there"):
+    with pytest.raises(launch.LaunchError, match="cryptography"):
         launch._compare(supervisor, [hello], "tls")
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(GNNLabError, match=r"package cryptography .*; `pip install cryptography`"):
+    with pytest.raises(GNNLabError, match="`pip install cryptography`"):
         launch._authority()
 
 
@@ -504,9 +416,8 @@ def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]
 def test_by_ssh_each_host_in_its_own_folder(
     log_in: Callable[..., Started], machines: Cluster
 ) -> None:
-    started = log_in(
-        "reduce", args="--log 3 -m -- --help"
-    )  # options are the script's alone, as is "--"
+    # Options are the script's alone, as is "--".
+    started = log_in("reduce", args="--log 3 -m -- --help")
     assert started.end(START)[0] == 0, started.said()
     printed = started.said()
     args = ["--log", "3", "-m", "--", "--help"]
@@ -515,7 +426,9 @@ def test_by_ssh_each_host_in_its_own_folder(
         assert (
             f"127.0.0.{2 + rank} trainer {rank} | total 1.0 of 2 in {home}/work {args}" in printed
         )
-    assert " finished after " in printed
+    assert f"127.0.0.3 trainer 1 | threads: {processors()}\n" in printed
+    assert "127.0.0.3 trainer 1 | step 2\n" in printed and " finished after " in printed
+    assert "127.0.0.2 (machine 0)" not in printed and "127.0.0.2  servers: 1 ready" in printed
 
 
 SHARING = """
@@ -524,27 +437,18 @@ from pathlib import Path
 
 dgl.distributed.initialize("ip_config.txt")
 torch.distributed.init_process_group("gloo")
-g = dgl.distributed.DistGraph("그래프-1 ogb")
+g = dgl.distributed.DistGraph("g")
 part = g.get_partition_book().partid
 assert part == int(os.environ["GNNLAB_MACHINE"]) == g.rank(), part
-for name in ("a/b ü", "x" * 200):
-    rows = g.nodes["node ü/1"].data[name]
-    everything = torch.arange(len(rows))
-    assert torch.equal(rows[everything], everything * 3), name
-    g.barrier()
-    if part == 0:
-        rows[everything] = everything * 5  # now it lies in the memory of the machine
-    g.barrier()
-    assert torch.equal(rows[everything], everything * 5), name
-    g.barrier()
-    policy = rows.part_policy
-    table = dgl.distributed.DistTensor((len(rows),), torch.int64, name, part_policy=policy)
-    table[everything] = everything
-    g.barrier()
-    assert torch.equal(table[everything], everything)
-seeds = {"node ü/1": torch.arange(10)}
-found = dgl.distributed.sample_etype_neighbors(g, seeds, -1)
-assert found.num_edges("cites ü/2") == int(g.in_degrees(torch.arange(10)).sum())
+rows, everything = g.ndata["x"], torch.arange(60)
+assert torch.equal(rows[everything], everything * 3)
+g.barrier()
+if part == 0:
+    rows[everything] = everything * 5  # now it lies in the memory of the machine
+g.barrier()
+assert torch.equal(rows[everything], everything * 5)
+found = dgl.distributed.sample_neighbors(g, torch.arange(10), -1)
+assert found.num_edges() == int(g.in_degrees(torch.arange(10)).sum())
 names = [f"gnnlab-{os.environ['GNNLAB_JOB']}-{i}-catalog" for i in (0, 1)]
 assert all(Path("/dev/shm", name).exists() for name in names)
 print("part", part, "servers", os.environ["GNNLAB_SERVERS"], "in", os.getcwd())
@@ -558,30 +462,18 @@ def test_two_machines_at_one_address(
 ) -> None:
     """They share sshd, workspace, memory and processors; ports and numbers tell them apart."""
     home = machines.machines[0].home
-    g = dgl.heterograph({("node ü/1", "cites ü/2", "node ü/1"): dgl.rand_graph(60, 300).edges()})
-    for name in ("a/b ü", "x" * 200):
-        g.nodes["node ü/1"].data[name] = torch.arange(60) * 3
+    g = dgl.rand_graph(60, 300)
+    g.ndata["x"] = torch.arange(60) * 3
     # Original IDs in the order of the new ones, so that rows can be told by their number.
     halves = torch.arange(60) // 30
-    dgl.distributed.partition_graph(
-        g, "그래프-1 ogb", 2, str(home / "shared"), part_method=lambda g, k: halves.numpy()
-    )
+    method = lambda g, k: halves.numpy()  # noqa: E731
+    dgl.distributed.partition_graph(g, "g", 2, str(home / "shared"), part_method=method)
     (home / "shared" / "sharing.py").write_text(SHARING)
     ports = free_port(), free_port()
     ip_config = tmp_path / "ip_config.txt"
     ip_config.write_text("".join(f"127.0.0.2 {port}\n" for port in ports))
-    started = log_in(
-        "",
-        "--ip_config",
-        str(ip_config),
-        "--workspace",
-        "shared",
-        "--part_config",
-        "그래프-1 ogb.json",
-        "--num_samplers",
-        "1",
-        script="sharing.py",
-    )
+    options = f"--workspace shared --part_config g.json --num_samplers 1 --ip_config {ip_config}"
+    started = log_in("", *options.split(), script="sharing.py")
     assert started.end(START)[0] == 0, started.said()
     printed = started.said()
     servers = json.dumps([["127.0.0.2", port] for port in ports])
@@ -621,39 +513,45 @@ def test_gnnlab_is_missing_on_a_host(log_in: Callable[..., Started], tmp_path: P
     assert "install gnnlab there" in errors and "No module named 'gnnlab'" in errors
 
 
-@pytest.mark.thorough("as where gnnlab is missing")
-def test_the_interpreter_is_missing_on_a_host(log_in: Callable[..., Started]) -> None:
-    status, errors = log_in("wait", python="/nowhere/python3").end(START)
-    assert status == 127
-    assert "name an interpreter that is there" in errors
-
-
 @pytest.mark.parametrize("content", ["", "[]", "{}", "7", '{"num_parts": "two"}'])
 def test_a_file_that_describes_no_graph_is_named(tmp_path: Path, content: str) -> None:
     config = tmp_path / "graph.json"
     config.write_text(content)
-    with pytest.raises(
-        ValueError, match=r"graph\.json is not the JSON file of a partitioned graph"
-    ):
+    with pytest.raises(ValueError, match=r"graph\.json"):
         agent._look_at_part(config, 0)
 
 
 # --------------------------------------------------------------------------- what is received
-def hear(folder: Path, script: str) -> JobSupervisor:
+def hear(folder: Path, script: str, num_trainers: int = 1) -> JobSupervisor:
     """A supervisor of a machine whose agent is a shell script; it logs into the folder."""
-    table = StatusTable(["10.0.0.1"], {"server": 1, "trainer": 1}, io.StringIO())
+    table = StatusTable(["10.0.0.1"], {"server": 1, "trainer": num_trainers}, io.StringIO())
     supervisor = JobSupervisor(["10.0.0.1"], folder, table)
     supervisor.begin(["/bin/sh", "-c", script], os.environ)
     return supervisor
 
 
-def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
-    greetings = ["42", "[]", '{"a": 1}', "hello"]
-    words = " ".join(map(shlex.quote, [*greetings, json.dumps(HELLO)]))
-    supervisor = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
-    supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+@pytest.mark.parametrize(
+    ("script", "status", "said"),
+    [
+        ("exit 127", 127, "the agent could not be started; name an interpreter"),
+        ("echo {}; sleep 0.3; kill -TERM $$", 143, "guard .* was killed by SIGTERM"),
+    ],
+)
+def test_why_an_agent_is_gone(tmp_path: Path, script: str, status: int, said: str) -> None:
+    """How its guard ended is known a moment after the guard's pipes are closed."""
+    lost = {"agent": "lost", "process": "guard (process 7)", "status": 0}
+    supervisor = hear(tmp_path, script.format(shlex.quote(json.dumps(lost))))
+    with pytest.raises(LaunchError, match=said) as failed:
+        supervisor.wait_for("ports", "agent", 1, 60.0, "no ports")
     supervisor.end()
-    assert (tmp_path / "agent-0.log").read_text().splitlines() == greetings
+    assert failed.value.status == status
+
+
+def test_what_does_not_come_in_time(tmp_path: Path) -> None:
+    supervisor = hear(tmp_path, "cat >/dev/null")
+    with pytest.raises(LaunchError, match=r"^server 0 on 10.0.0.1 \(machine 0\) was "):
+        supervisor.wait_for("ready", "server", 1, 0.1, "was late")
+    supervisor.end()
 
 
 def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
@@ -668,19 +566,10 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     (tmp_path / "trainer-0.log").symlink_to("/dev/full")
     message = json.dumps({"agent": "line", "role": "trainer", "id": 0, "text": "loss 0.5"})
     supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; cat >/dev/null")
-    with pytest.raises(GNNLabError, match=re.escape(f"{tmp_path}/trainer-0.log cannot be written")):
+    with pytest.raises(GNNLabError, match=re.escape(f"{tmp_path}/trainer-0.log")):
         supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
     supervisor.end()
     assert supervisor.machines[0].process.poll() == 0  # ended in order
-
-
-def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path: Path) -> None:
-    message = json.dumps({"agent": "lost", "process": "guard (process 7)", "status": 0})
-    supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; sleep 0.3; kill -TERM $$")
-    with pytest.raises(LaunchError, match=r"guard \(process 7\) was killed by SIGTERM") as failed:
-        supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
-    supervisor.end()
-    assert failed.value.status == 128 + signal.SIGTERM
 
 
 def test_how_a_process_ended_is_reported(tmp_path: Path) -> None:
@@ -780,13 +669,26 @@ def test_an_agent_without_a_launcher_ends() -> None:
     ],
 )
 def test_the_cause_is_named(tmp_path: Path, messages: list[tuple[int, Any]], said: str) -> None:
-    addresses = ["10.0.0.1", "10.0.0.2"]
-    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}, io.StringIO()))
+    supervisor = supervisor_of(tmp_path)
     for each in messages:
         supervisor._messages.put(each)
     with pytest.raises(launch.LaunchError) as caught:
         supervisor.wait_for("exited", "trainer", 2)
     assert str(caught.value).startswith(said)
+
+
+def test_trainers_that_wait_for_a_group_which_then_meets_are_no_failure(tmp_path: Path) -> None:
+    supervisor = hear(tmp_path, "cat >/dev/null", num_trainers=2)
+    for kind, number in (("exited", 0), ("waiting", 1), ("met", 1)):
+        message = {"kind": kind, "role": "trainer", "id": number, "status": 0}
+        supervisor._messages.put((0, message))
+        if kind == "waiting":
+            with pytest.raises(LaunchError, match=r"trainer 0 .* without joining"):
+                supervisor.wait_for("exited", "trainer", 2, 60.0)
+            supervisor._failures.clear()
+    with pytest.raises(LaunchError, match=r"trainer 1 .* late"):
+        supervisor.wait_for("exited", "trainer", 2, 2.0, "late")
+    supervisor.end()
 
 
 # --------------------------------------------------------------------------- what is refused
@@ -844,6 +746,13 @@ def test_an_ip_config_that_cannot_be_read(tmp_path: Path) -> None:
         assert isinstance(found.value, builtin)
 
 
+def job_of(hosts: list[Any], security: str, **others: Any) -> JobSpec:
+    return JobSpec(
+        Command.read("python x.py"), hosts, "g.json", "", 1, 0, 1, 1, None, "csc", security, 60.0,
+        3.0, {}, **others,
+    )  # fmt: skip
+
+
 def test_one_address_twice(tmp_path: Path) -> None:
     path = tmp_path / "ip_config.txt"
     path.write_text("10.0.0.1 30050\n10.0.0.2 30050\n# one more\n10.0.0.1 30051\n10.0.0.1\n")
@@ -864,16 +773,13 @@ def test_one_address_twice(tmp_path: Path) -> None:
     assert [launch._peer(addresses, i) for i in range(4)] == peers
     assert launch._peer(["10.0.0.1", "10.0.0.1"], 1) == "10.0.0.1"
 
-    job = JobSpec(
-        Command.read("python x.py"), Ssh(Request(listed=tuple(hosts))).hosts(), "g.json", "", 1, 0,
-        1, 1, None, "csc", "none", 60.0, 3.0, {},
-    )  # fmt: skip
-    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    job = job_of(Ssh(HostRequest(listed=tuple(hosts))).hosts(), "none")
+    supervisor = supervisor_of(tmp_path, addresses)
     launch._check_apart(job, supervisor, [[1, 9], [1], [2], [3]])
     # Port 2 was free when machine 3 asked for any, and is that of machine 2's line.
-    with pytest.raises(launch.LaunchError, match=r"port 2 is wanted twice .* machines 2 and 3"):
+    with pytest.raises(launch.LaunchError, match=r"port 2 .* machines 2 and 3"):
         launch._check_apart(job, supervisor, [[1, 9], [1], [2], [2]])
-    with pytest.raises(launch.LaunchError, match="port 1 is wanted twice"):  # --master_port 1
+    with pytest.raises(launch.LaunchError, match="port 1 "):  # --master_port 1
         launch._check_apart(job, supervisor, [[1, 1], [1], [2], [3]])
 
 
@@ -903,33 +809,17 @@ def test_dry_run_prints_commands_and_nothing_secret(
     write_workspace(tmp_path)
     ip_config = tmp_path / "ip_config.txt"
     ip_config.write_text("10.0.0.1\n10.0.0.2 31000\n")
-    words = [
-        "--workspace",
-        str(tmp_path),
-        "--part_config",
-        "graph.json",
-        "--ip_config",
-        "ip_config.txt",
-    ]
-    words += ["--ssh_username", "ann", "--num_trainers", "2", "--num_samplers", "1", "--dry-run"]
-    words += [
-        "--num_servers",
-        "2",
-        "--extra_envs",
-        "TOKEN=hunter2",
-        "PASS=hunter2 python3 job.py --lr 0.1",
-    ]
-    assert launch.main(words) == 0
+    options = f"--workspace {tmp_path} --part_config graph.json --ip_config ip_config.txt"
+    options += " --ssh_username ann --num_trainers 2 --num_samplers 1 --num_servers 2 --dry-run"
+    command = "PASS=hunter2 python3 job.py --lr 0.1"
+    assert launch.main([*options.split(), "--extra_envs", "TOKEN=hunter2", command]) == 0
     printed = capsys.readouterr().out
     assert "hunter2" not in printed and "_secret" not in printed
     assert "ann@10.0.0.2" in printed and "StrictHostKeyChecking=yes" in printed
     assert '["10.0.0.2", 31000], ["10.0.0.2", 31001]' in printed
     assert "DGL_NUM_CLIENT=8" in printed and "DGL_SERVER_ID=3" in printed
-    assert (
-        printed.count("MASTER_ADDR=10.0.0.1") == 4
-        and " RANK=3 " in printed
-        and " WORLD_SIZE=4 " in printed
-    )
+    assert printed.count("MASTER_ADDR=10.0.0.1") == 4
+    assert " RANK=3 " in printed and " WORLD_SIZE=4 " in printed
     assert "python3 job.py --lr 0.1" in printed
     assert "# machine 0: python3 is the first one on the PATH there\n" in printed
 
@@ -955,21 +845,16 @@ def test_commands() -> None:
     [
         ("python x.py d | tee o.txt", "|"),
         ("python x.py 2>&1", ">"),
-        ("python x.py d>>o.txt", ">>"),
         ("python x.py; ls", ";"),
         ("python x.py\npython y.py", "a line break"),
         ("cd folder && python x.py", "&&"),
-        ("python x.py || ls", "||"),
         ("python x.py &", "&"),
         ("(python x.py)", "("),
         ("python x.py # now", "#"),
         ("A=$B python x.py", "$"),
         ('python x.py "$HOME/a b"', "$"),
-        ("python x.py `hostname`", "`"),
-        ("~/venv/bin/python x.py", "~"),
         ("python x.py --data=~/data", "~"),
         ("python x.py *.csv", "*"),
-        ("python x.py part?.csv", "?"),
         ("python x.py part[01].csv", "[01]"),
         ("python x.py part{0,1}.csv", "{0,1}"),
     ],
@@ -1016,7 +901,7 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
 def test_only_the_chosen_backend_is_imported() -> None:
     code = (
         "import sys, gnnlab, gnnlab.launch.launch as launch; from gnnlab.launch.backends import *; "
-        "open_backend('local', Request(num_hosts=2)); "
+        "open_backend('local', HostRequest(num_hosts=2)); "
         "here = 'gnnlab.launch.backends.'\n"
         "print(*sorted(name for name in sys.modules if name.startswith(here)))\n"
         "assert 'ray' not in sys.modules"
@@ -1029,10 +914,7 @@ def test_secrets_stay_where_they_belong() -> None:
     from gnnlab.launch.backends.local import loopback_hosts
 
     keys = [{"authority": "a", "server": f"s{i}", "client": f"c{i}"} for i in range(2)]
-    job = JobSpec(
-        Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
-        "tls", 60.0, 3.0, {}, keys=keys,
-    )  # fmt: skip
+    job = job_of(loopback_hosts(2), "tls", keys=keys)
     server = json.loads(job.servers(1, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
     trainer = json.loads(job.trainers(1, [[1], [2]], 3)[0]["env"]["GNNLAB_KEYS"])
     # What is public; each agent adds its secret keys.

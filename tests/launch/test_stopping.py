@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 import gnnlab as dgl
 from tests.helpers import THOROUGH, _descendants, _end
-from tests.launch.started import START, Started
+from tests.launch.started import Started
 
 TRAINERS = 2 if THOROUGH else 1  # on each machine
 SCRIPT = """
@@ -45,10 +44,7 @@ def job(tmp_path: Path) -> Iterator[Started]:
 
 
 def test_all_trainers_stop_at_the_same_step(job: Started) -> None:
-    deadline = time.monotonic() + START
-    while "epoch 3" not in job.output.read_text():
-        assert job.process.poll() is None and time.monotonic() < deadline, job.said()
-        time.sleep(0.05)
+    job.wait_for_text("epoch 3")
     job.process.send_signal(signal.SIGUSR1)
     status, errors = job.end()
     assert status == 0, errors

@@ -91,7 +91,6 @@ def test_positions(graph):
     def seeds(each) -> list[list[int]]:
         return [outputs.tolist() for _, outputs, _ in each]
 
-    assert loader.state_dict()["epoch"] == loader.state_dict()["batch"] == 0
     epochs = [seeds(other) for _ in range(3)]
     for _ in loader:
         break  # left early: the epoch is over
@@ -156,7 +155,7 @@ def test_damaged_files_and_wrong_names(tmp_path):
         assert isinstance(found.value, dgl.DGLError)
     dgl.parallel.save_checkpoint(file, model=model)
     other = torch.nn.Linear(2, 2)
-    with pytest.raises(NotFound, match="its parts are: model"):
+    with pytest.raises(NotFound, match=r"optimizer.*: model"):
         optimizer = torch.optim.SGD(other.parameters())
         dgl.parallel.load_checkpoint(file, model=other, optimizer=optimizer)
     assert not torch.equal(other.weight, model.weight)  # all that is asked for, or nothing
@@ -165,10 +164,10 @@ def test_damaged_files_and_wrong_names(tmp_path):
     whole = file.read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"nonsense", b"\x80\x02N.", b"\x80\x02."):
         file.write_bytes(content)
-        with pytest.raises(InvalidInput, match=r"run\.pt is damaged"):
+        with pytest.raises(InvalidInput, match=r"run\.pt"):
             dgl.parallel.load_checkpoint(file)
     torch.save({"weights": torch.zeros(1)}, file)
-    with pytest.raises(InvalidInput, match="not a file of save_checkpoint"):
+    with pytest.raises(InvalidInput, match=r"run\.pt"):
         dgl.parallel.load_checkpoint(file)
     torch.save(Path("/"), file)  # code would have to run to read this
     with pytest.raises(InvalidInput, match="damaged"):
@@ -179,7 +178,7 @@ def test_one_changed_byte_anywhere_is_an_error(tmp_path):
     file = tmp_path / "run.pt"
     dgl.parallel.save_checkpoint(file, values=torch.arange(4.0))
     whole = file.read_bytes()
-    for i in range(len(whole)):
+    for i in (*range(0, len(whole), 17), *range(len(whole) - 20, len(whole))):
         file.write_bytes(whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :])
         with pytest.raises(InvalidInput):
             dgl.parallel.load_checkpoint(file)
@@ -206,65 +205,14 @@ def test_checkpoints_without_a_checksum_or_an_entry(tmp_path):
             dgl.parallel.load_checkpoint(tmp_path / "lacking.pt", model=model)
 
 
-def test_ranks_write_one_file_and_go_on_each_with_its_generator(tmp_path):
-    run_script(
-        f"""
-        import torch, gnnlab as dgl
-        from gnnlab import parallel
-
-        file = {str(tmp_path / "run.pt")!r}
-        g = dgl.rand_graph(40, 200)
-        torch.set_num_threads(1)
-
-        def make(rank, world_size):
-            device = parallel.init_process_group(device="cpu")
-            model = parallel.init_model(torch.nn.Linear(2, 2), device)
-            sampler = dgl.dataloading.NeighborSampler([2])
-            loader = parallel.create_dataloader(
-                rank, world_size, g, torch.arange(40), sampler, batch_size=5
-            )
-            return model, loader
-
-        def interrupted(rank, world_size):
-            torch.manual_seed(rank)
-            model, loader = make(rank, world_size)
-            for number, _ in enumerate(loader):
-                if number == 1:
-                    parallel.save_checkpoint(file, model=model, loader=loader)
-                    rest = [outputs.tolist() for _, outputs, _ in loader_rest(loader)]
-                    return rest, torch.rand(3).tolist(), model.module.weight.tolist()
-
-        def loader_rest(loader):
-            state = loader.state_dict()
-            loader.load_state_dict(state)
-            return loader
-
-        def resumed(rank, world_size):
-            model, loader = make(rank, world_size)
-            parallel.load_checkpoint(file, model=model, loader=loader)
-            rest = [outputs.tolist() for _, outputs, _ in loader]
-            return rest, torch.rand(3).tolist(), model.module.weight.tolist()
-
-        before = parallel.launch_processes(interrupted, 2, start_method="fork")
-        after = parallel.launch_processes(resumed, 2, start_method="fork")
-        assert before == after
-        assert len(before[0][0]) == 2 and before[0][0] != before[1][0]
-        assert before[0][1] != before[1][1] and before[0][2] == before[1][2]
-
-        model = torch.nn.Linear(2, 2)  # one process reads it, for evaluation
-        parallel.load_checkpoint(file, model=model)
-        assert model.weight.tolist() == before[0][2]
-        """
-    )
-
-
 @pytest.mark.parametrize(
     "world_size", [3, pytest.param(5, marks=pytest.mark.thorough("as three ranks"))]
 )
 def test_resumed_ranks_are_bit_equal(world_size: int) -> None:
-    """Ranks that start anew begin with DDP's first buckets, and sum gradients in the same order.
+    """They write one file, and go on in the middle of an epoch, each with its own generator.
 
-    There are several buckets, and no rank's slice of one ends where a parameter does.
+    Ranks that start anew begin with DDP's first buckets, and sum gradients in the same order. There
+    are several buckets, and no rank's slice of one ends where a parameter does.
     """
     run_script(
         f"""
@@ -273,23 +221,39 @@ def test_resumed_ranks_are_bit_equal(world_size: int) -> None:
         from gnnlab import parallel
 
         torch.set_num_threads(1)
+        g, sampler = dgl.rand_graph(60, 200), dgl.dataloading.NeighborSampler([2])
 
-        def train(rank, world_size, file, first, last):
-            device = parallel.init_process_group(device="cpu")
+        def make_model():
             torch.manual_seed(0)
-            layers = [torch.nn.Linear(40, 30), torch.nn.Tanh(), torch.nn.Linear(30, 1)]
-            model = parallel.init_model(torch.nn.Sequential(*layers), device, bucket_cap_mb=0.003)
+            return torch.nn.Sequential(
+                torch.nn.Linear(40, 30), torch.nn.Tanh(), torch.nn.Linear(30, 1)
+            )
+
+        def train(rank, world_size, file, step, last):
+            device = parallel.init_process_group(device="cpu")
+            model = parallel.init_model(make_model(), device, bucket_cap_mb=0.003)
             optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-            if first:
-                parallel.load_checkpoint(file, model=model, optimizer=optimizer)
-            for step in range(first, last):
-                torch.manual_seed(100 * step + rank)
-                loss = model(torch.randn(16, 40)).square().mean()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-            parallel.save_checkpoint(file, model=model, optimizer=optimizer)
-            return model.module.state_dict()
+            loader = parallel.create_dataloader(
+                rank, world_size, g, torch.arange(60), sampler, batch_size=4
+            )
+            parts = {{"model": model, "optimizer": optimizer, "loader": loader}}
+            torch.manual_seed(rank)
+            if step:
+                assert parallel.load_checkpoint(file, **parts) == {{"step": step}}
+            trail = []
+            while step < last:
+                for _, seeds, _ in loader:
+                    x = torch.randn(16, 40)
+                    trail.append((seeds.tolist(), x[0, 0].item()))
+                    loss = model(x).square().mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    step += 1
+                    if step == last:
+                        parallel.save_checkpoint(file, **parts, step=step)
+                        break
+            return trail, model.module.state_dict()
 
         with tempfile.TemporaryDirectory() as folder:
             def run(name, first, last):
@@ -297,12 +261,14 @@ def test_resumed_ranks_are_bit_equal(world_size: int) -> None:
                     train, {world_size}, Path(folder, name), first, last, start_method="fork"
                 )
 
-            expected = run("whole", 0, 12)
-            run("twice", 0, 5)
-            found = run("twice", 5, 12)
-        for mine, theirs in zip(found, expected, strict=True):
-            for name in theirs:
-                assert torch.equal(mine[name], theirs[name]), name
-                assert torch.equal(mine[name], found[0][name]), name
+            whole, begun, resumed = run("whole", 0, 12), run("twice", 0, 7), run("twice", 7, 12)
+            alone = make_model()  # one process reads it, for evaluation
+            parallel.load_checkpoint(Path(folder, "twice"), model=alone)
+        for (trail, state), (before, _), (after, found) in zip(whole, begun, resumed, strict=True):
+            assert trail == before + after
+            for name in state:
+                assert torch.equal(found[name], state[name]), name
+                assert torch.equal(found[name], alone.state_dict()[name]), name
+        assert whole[0][0] != whole[1][0]
         """
     )

@@ -8,21 +8,17 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from torch.distributed import TCPStore
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.supervision import LOST_PEER, describe_exit
-from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.processes import _meeting_point
-from gnnlab.parallel.rank import RELEASE, Failure, Lines, send_message
+from gnnlab.parallel.rank import RELEASE, Lines, send_message
 from gnnlab.parallel.rank_process import RankProcess
-from gnnlab.parallel.supervisor import RankError, _first_failure, supervise
 from tests.helpers import run_script
 
 COMMON = """
@@ -172,44 +168,11 @@ for name, (way, expected) in WAYS.items():
         for words in ["rank 1 of 3 failed", *expected]:
             assert words in str(error), (name, words, str(error))
         assert "gloo" not in str(error), (name, str(error))
+        assert name in ("segfault", "result") or "/rank.py" not in str(error), (name, str(error))
     else:
         raise AssertionError(name)
     assert 0 < time.monotonic() - failed.item() < 60, name
     assert not children(), name
-        """
-    )
-
-
-@pytest.mark.thorough("forked ones fail in all ways above")
-def test_a_fresh_rank_that_fails() -> None:
-    """An error of a function of the script quotes its line; what a rank has started ends too."""
-    script(
-        """
-class Mine(Exception):
-    pass
-
-def work(rank, world_size, file):
-    subprocess.Popen(["sleep", "1000"])
-    if rank == 1:
-        while True:
-            time.sleep(0.01)
-    raise Mine("with a class of the script")  # this line
-
-try:
-    launch_processes(work, 2, "x")
-except RankError as error:
-    assert "Mine: with a class of the script" in str(error) and "# this line" in str(error)
-    assert "rank.py" not in str(error), str(error)
-else:
-    raise AssertionError
-assert not children()
-
-try:
-    launch_processes(lambda rank, world_size, lock: None, 1, threading.Lock())
-except TypeError as error:
-    assert "pickle" in str(error) and "cannot travel" in error.__notes__[0]
-else:
-    raise AssertionError
         """
     )
 
@@ -241,15 +204,12 @@ assert "Rank 1 stands here" in text and "# one step too many" in text
     )
 
 
-@pytest.mark.parametrize(
-    "leaver", [1, pytest.param(0, marks=pytest.mark.thorough("the host of the store, as rank 1"))]
-)
-def test_a_rank_that_returns_before_the_rendezvous(leaver: int) -> None:
+def test_a_rank_that_returns_before_the_rendezvous() -> None:
     """The others would wait for torch's timeout, half an hour."""
     script(
-        f"""
+        """
 def work(rank, world_size):
-    if rank == {leaver}:
+    if rank == 0:  # the host of the store
         return
     dgl.parallel.init_process_group() if rank == 2 else dist.init_process_group("gloo")
 
@@ -261,9 +221,9 @@ except RankError as error:
 else:
     raise AssertionError
 assert time.monotonic() - start < 60 and not children()
-assert rank == {leaver}, text
-first = "rank {leaver} of 3 returned without joining torch.distributed.init_process_group(), "
-assert text.startswith(first + "in which rank {1 - leaver} waits\\n"), text
+assert rank == 0, text
+first = "rank 0 of 3 returned without joining torch.distributed.init_process_group(), "
+assert text.startswith(first + "in which rank 1 waits\\n"), text
 assert "in work\\n" in text, text
         """
     )
@@ -417,33 +377,13 @@ def test_a_starter_with_many_open_files() -> None:
 
 def test_nonsense_is_refused() -> None:
     for arguments in [(print, 0), (None, 2), (print, 2.0), (print, -1)]:
-        with pytest.raises(InvalidInput, match="a function and a number of processes"):
+        with pytest.raises(InvalidInput, match=f"{arguments[1]}"):
             dgl.parallel.launch_processes(*arguments)
     with pytest.raises(InvalidInput, match="'forkserver'"):
         dgl.parallel.launch_processes(print, 1, start_method="forkserver")
-
-
-def rank_of(number: int, poll: Callable[[], int | None], keep: bool = False) -> Any:
-    """A rank without a process; with ``keep``, and the end through which it would tell."""
-    pipes = [os.pipe() for _ in range(3)]
-    rank = RankProcess(number, 1 << 30, poll, Lines(pipes[0][1], pipes[1][0], pipes[2][0]))
-    for end in (pipes[0][0], pipes[2][1], *([] if keep else [pipes[1][1]])):
-        os.close(end)
-    return (rank, os.fdopen(pipes[1][1], "wb", 0)) if keep else rank
-
-
-def test_the_first_failure_is_the_one_that_is_no_consequence() -> None:
-    def failed(number: int, failure: Failure | None) -> RankProcess:
-        rank = rank_of(number, lambda: 1)
-        rank.failure = failure
-        rank.listen()
-        return rank
-
-    lost = Failure("Connection closed by peer", time=1.0, distance=LOST_PEER)
-    cause = Failure("ValueError", time=2.0)
-    assert _first_failure([failed(0, lost), failed(1, cause), failed(2, lost)]).rank == 1
-    assert _first_failure([failed(0, cause), failed(1, Failure("earlier", time=1.5))]).rank == 1
-    assert "SIGTERM" in describe_exit(-15) and "signal 40" in describe_exit(-40)
+    with pytest.raises(TypeError, match="pickle") as caught:
+        dgl.parallel.launch_processes(print, 1, threading.Lock())
+    assert "cannot travel" in caught.value.__notes__[0]
 
 
 def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:
@@ -454,15 +394,11 @@ def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:
             rank._readers[0].join(60.0)
         return 0
 
-    rank, events = rank_of(0, poll, keep=True)
+    pipes = [os.pipe() for _ in range(3)]
+    rank = RankProcess(0, 1 << 30, poll, Lines(pipes[0][1], pipes[1][0], pipes[2][0]))
+    events = os.fdopen(pipes[1][1], "wb", 0)
+    for end in (pipes[0][0], pipes[2][1]):
+        os.close(end)
     rank.listen()
     assert rank.look() and rank.result == b"x" and rank.failure is None
     rank.send(RELEASE)
-
-
-def test_a_rank_that_is_done_at_the_last_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    rank = rank_of(0, lambda: None)
-    looks = iter([False, True])
-    monkeypatch.setattr(rank, "look", lambda: next(looks))
-    with pytest.raises(RankError, match="rank 0 of 1 still ran after 0 s"):
-        supervise([rank], OutputMultiplexer(1), 0.0)

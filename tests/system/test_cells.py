@@ -15,7 +15,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.distributed.traffic import Count, Traffic
-from gnnlab.launch.launch import Result
+from gnnlab.launch.launch import JobResult
 from gnnlab.partition import GraphPartitionBook, partition_graph
 from gnnlab.simulate import simulate
 from gnnlab.system import cells
@@ -173,7 +173,7 @@ def test_a_simulation_its_graph_and_its_result(tmp_path: Path) -> None:
 
 def test_a_job_shows_the_last_line_of_each_process(tmp_path: Path) -> None:
     (tmp_path / "trainer-0.log").write_text("epoch 1\naccuracy 0.9\n")
-    page = shown(Result("job", tmp_path, 12.5))
+    page = shown(JobResult("job", tmp_path, 12.5))
     assert page.rows == [["logs", ""], ["trainer-0", "accuracy 0.9"]]
     assert "seconds = 12.5" in "".join(page.texts)
 

@@ -71,6 +71,8 @@ def test_a_copy_is_the_file_and_a_checksum(tmp_path: Path) -> None:
     text, own = (path.read_text("utf8").splitlines() for path in (copy.path, FOLDER / "fork.py"))
     differing = [number for number, (a, b) in enumerate(zip(text, own, strict=True)) if a != b]
     assert differing == [3] and text[3].startswith(f"{own[3]}, checksum ")
+    save_as_windows(copy.path)  # other line ends and a byte order mark are no change
+    assert not check(tmp_path)[0].is_changed
 
 
 def test_the_simulator_comes_with_the_sampler(
@@ -107,7 +109,7 @@ def test_a_file_of_another_origin_stays(text: str, tmp_path: Path) -> None:
     (tmp_path / "fork.py").write_text(text)
     [copy] = export("fork", tmp_path)
     assert copy.is_changed and copy.version == "" and copy.path.read_text() == text
-    with pytest.raises(NotFound, match="has no copy of a helper; gnnlab export NAME"):
+    with pytest.raises(NotFound, match=str(tmp_path)):
         check(tmp_path)
     assert not export("fork", tmp_path, force=True)[0].is_changed
 
@@ -157,42 +159,30 @@ def test_a_copy_of_a_newer_gnnlab_is_not_out_of_date(
     assert all(copy.is_newest for copy in check(newer))
 
 
-def test_line_ends_and_a_byte_order_mark_are_no_change(tmp_path: Path) -> None:
-    [copy] = export("fork", tmp_path)
-    save_as_windows(copy.path)
-    assert not check(tmp_path)[0].is_changed
-
-
 @pytest.mark.parametrize(
-    ("name", "folder", "error", "message"),
+    ("name", "folder", "error", "named"),
     [
-        ("lunch", "x", NotFound, "no helper 'lunch'; there are block_sampler, ddp_loader, dist_g"),
-        ("metis", "x", NotFound, "Other parts of gnnlab cannot be copied: import them"),
-        ("sampler", "x", NotFound, "the helper 'sampler' is now 'block_sampler'; there are"),
-        ("fork", "file", InvalidInput, "file is a file; name a folder"),
-        ("fork", "file/x", InvalidInput, "file is a file; name a folder"),
+        ("lunch", "x", NotFound, "'lunch'; there are block_sampler, ddp_loader, dist_graph"),
+        ("fork", "file/x", InvalidInput, "/file is"),
     ],
 )
 def test_refuses(
     name: str,
     folder: str,
     error: type[Exception],
-    message: str,
+    named: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=named):
         export(name, folder)
     assert main([name, folder]) == 1
-    assert message.partition("; there")[0] in capsys.readouterr().err
     assert [path.name for path in Path().iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("words", [[], ["fork", "--list"], ["--list", "--check", "."]])
-def test_one_thing_at_a_time(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_thing_at_a_time(words: list[str]) -> None:
     with pytest.raises(SystemExit):
         main(words)
-    assert "write a NAME, --list or --check DEST" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from gnnlab.tools import cli
 from gnnlab.tools import trace as tool
 
 TRAIN = """
-import sys, torch, gnnlab as dgl
+import torch, gnnlab as dgl
 dgl.distributed.initialize("unused.txt")
 g = dgl.distributed.DistGraph("g", part_config="g.json")
 nids = dgl.distributed.node_split(torch.ones(80, dtype=torch.bool), g.get_partition_book())
@@ -27,7 +27,7 @@ for _, nodes, blocks in loader:
         g.ndata["y"][79 - nodes] = torch.ones(len(nodes))
 g.ndata["y"][torch.arange(80)]
 g.barrier()  # both have recorded their steps
-if g.rank() == 1 and sys.argv[1:]:
+if g.rank() == 1:
     raise ValueError("the loss is NaN")
 g.barrier()
 """
@@ -42,21 +42,17 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, command: str, num_samplers: int) -> None:
+def run(folder: Path) -> None:
     launch.run(
-        command,
-        part_config="g.json",
-        workspace=folder,
-        num_machines=2,
-        num_samplers=num_samplers,
-        log_dir=folder / "logs",
-        trace=folder / "events",
-        security="none",
-    )
+        "python train.py", part_config="g.json", workspace=folder, num_machines=2, num_samplers=1,
+        log_dir=folder / "logs", trace=folder / "events", security="none",
+    )  # fmt: skip
 
 
 def test_a_job_leaves_its_events(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(workspace, "python train.py", num_samplers=1)
+    """Also one that fails."""
+    with pytest.raises(launch.LaunchError, match="ValueError"):
+        run(workspace)
     events = trace.read(workspace / "events")
     found = {(e.role, e.machine, e.rank, e.kind) for e in events}
     assert found == {
@@ -84,18 +80,8 @@ def test_a_job_leaves_its_events(workspace: Path, capsys: pytest.CaptureFixture[
     assert [line.split()[0] for line in printed.splitlines()[1:-1]].count("server") == 1
     bars = [e for e in json.loads(output.read_text())["traceEvents"] if e["ph"] == "X"]
     assert len(bars) == len(events)
-    with pytest.raises(InvalidInput, match="holds the events of another job"):
-        run(workspace, "python train.py", num_samplers=0)
-
-
-@pytest.mark.thorough("as a job that ends well")
-def test_a_job_that_fails_leaves_them_too(workspace: Path) -> None:
-    with pytest.raises(launch.LaunchError, match="the loss is NaN"):
-        run(workspace, "python train.py fail", num_samplers=0)
-    events = trace.read(workspace / "events")
-    roles = {(e.role, e.machine) for e in events}
-    assert roles == {(role, i) for role in ("trainer", "server") for i in (0, 1)}
-    assert {e.kind for e in events if e.role == "trainer"} >= {"sample", "fetch", "compute"}
+    with pytest.raises(InvalidInput, match=r"/events .*--trace"):
+        run(workspace)
 
 
 def test_without_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,29 +19,18 @@ import os
 from importlib import import_module
 
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, HostRequest
 
-__all__ = ["NAMES", "Backend", "Host", "Request", "choose", "open_backend"]
+__all__ = ["NAMES", "Backend", "Host", "HostRequest", "choose", "open_backend"]
 
-NAMES = ("local", "ssh", "slurm", "ray")
+_CLASSES = {"local": "Local", "ssh": "Ssh", "slurm": "Slurm", "ray": "Ray"}
+NAMES = tuple(_CLASSES)
 
 
-def choose(request: Request) -> tuple[str, str]:
+def choose(request: HostRequest) -> tuple[str, str]:
     """Choose a backend: ssh for the hosts of an ip_config, otherwise the cluster we are in.
 
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    (str, str)
-        Name of the backend, and where its hosts come from, for a message.
-
-    Raises
-    ------
-    InvalidInput
-        No hosts are known.
+    Returns its name, and where its hosts come from, for a message.
     """
     if request.listed:
         return "ssh", "those of ip_config"
@@ -56,33 +45,18 @@ def choose(request: Request) -> tuple[str, str]:
     )
 
 
-def open_backend(name: str, request: Request) -> Backend:
-    """Open a backend by its name; its module is imported only now.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`NAMES`.
-    request : Request
-        What is asked of it.
-
-    Returns
-    -------
-    Backend
-
-    Raises
-    ------
-    InvalidInput
-        There is no backend of this name, or it has no such hosts.
+def open_backend(name: str, request: HostRequest) -> Backend:
+    """Open a backend by its name, one of :data:`NAMES`; its module is imported only now.
 
     Examples
     --------
-    >>> from gnnlab.launch.backends import Request, open_backend
-    >>> with open_backend("local", Request(num_hosts=2)) as backend:
+    >>> from gnnlab.launch.backends import HostRequest, open_backend
+    >>> with open_backend("local", HostRequest(num_hosts=2)) as backend:
     ...     [host.name for host in backend.hosts()]
     ['127.0.0.2', '127.0.0.3']
     """
     if name not in NAMES:
         raise InvalidInput(f"--on is one of {', '.join(NAMES)}; found {name!r}")
-    backend: Backend = import_module(f"gnnlab.launch.backends.{name}").open_backend(request)
+    module = import_module(f"gnnlab.launch.backends.{name}")
+    backend: Backend = getattr(module, _CLASSES[name])(request)
     return backend

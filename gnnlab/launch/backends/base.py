@@ -12,48 +12,20 @@ from gnnlab.launch import ip_config
 
 @dataclass(frozen=True)
 class Host:
-    """A machine of a job; machine i holds part i of the graph.
+    """A machine of a job; machine i holds part i of the graph."""
 
-    Attributes
-    ----------
-    name : str
-        What the backend calls it; shown in messages.
-    address : str
-        IP address, or a host name that all machines can resolve.
-    port : int or None
-        Port of its first server, if the user has chosen one.
-    num_cpus, num_gpus : int or None
-        Processors and GPUs that the job may use there; None if the backend does not know.
-    seconds_left : float or None
-        Time until the backend ends the job; None without a limit.
-    """
-
-    name: str
-    address: str
-    port: int | None = None
-    num_cpus: int | None = None
-    num_gpus: int | None = None
-    seconds_left: float | None = None
+    name: str  # what the backend calls it, for messages
+    address: str  # an IP address, or a host name that all machines can resolve
+    port: int | None = None  # of its first server, if the user has chosen one
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a job asks of a backend.
+class HostRequest:
+    """What a job asks of a backend."""
 
-    Attributes
-    ----------
-    num_hosts : int or None
-        Machines needed: as many as the graph has parts. None if the graph cannot be read here;
-        then all hosts of the backend.
-    listed : tuple of ip_config.Endpoint
-        Lines of an ip_config; backends that know their hosts need none.
-    ssh_port, ssh_username : optional
-        For ssh; by default those of the user's ssh configuration.
-    """
-
-    num_hosts: int | None = None
-    listed: tuple[ip_config.Endpoint, ...] = ()
-    ssh_port: int | None = None
+    num_hosts: int | None = None  # as many as the graph has parts; None: all of the backend
+    listed: tuple[ip_config.Endpoint, ...] = ()  # lines of an ip_config, if there is one
+    ssh_port: int | None = None  # by default, as the name, that of the user's ssh configuration
     ssh_username: str | None = None
 
 
@@ -75,30 +47,14 @@ class Backend(ABC):
 
     @abstractmethod
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
-        """Return a command line that runs a command on a host.
+        """Return a command line, to be run here, that runs a command on a host.
 
-        Parameters
-        ----------
-        host : Host
-            One of :meth:`hosts`.
-        command : sequence of str
-            Program and arguments; no shell interprets them.
-
-        Returns
-        -------
-        list of str
-            To be run here. Standard input, output and error are those of the command there, byte
-            for byte; it ends with the command, with its exit status.
+        No shell interprets the command's arguments. Standard input, output and error are those of
+        the command there, byte for byte; the line ends with the command, with its exit status.
         """
 
     def remedy(self, output: str) -> str:
-        """Return what to do if a program could not be started; '' if unknown.
-
-        Parameters
-        ----------
-        output : str
-            Last lines of standard error.
-        """
+        """Return what to do if a program could not be started, by its standard error; or ''."""
         return ""
 
     def requeue(self) -> None:  # noqa: B027 – an optional hook

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, HostRequest
 
 
 class Local(Backend):
@@ -15,8 +15,14 @@ class Local(Backend):
     name = "local"
     is_local = True
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
-        self._hosts = list(hosts)
+    def __init__(self, request: HostRequest) -> None:
+        number, listed = request.num_hosts, len(request.listed)
+        number = listed if number is None else number
+        if number < 1:
+            raise InvalidInput(f"num_machines must be at least 1; found {number}")
+        if listed not in (0, number):
+            raise InvalidInput(f"num_machines is {number}, but ip_config lists {listed}")
+        self._hosts = loopback_hosts(number, [host.port for host in request.listed])
 
     def hosts(self) -> list[Host]:
         """Return the hosts."""
@@ -25,16 +31,6 @@ class Local(Backend):
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
         """Return the command itself."""
         return list(command)
-
-
-def open_backend(request: Request) -> Local:
-    """Open the backend; ports are those of ip_config, if there is one."""
-    number = request.num_hosts if request.num_hosts is not None else len(request.listed)
-    if number < 1:
-        raise InvalidInput(f"num_machines must be at least 1; found {number}")
-    if len(request.listed) not in (0, number):
-        raise InvalidInput(f"num_machines is {number}, but ip_config lists {len(request.listed)}")
-    return Local(loopback_hosts(number, [host.port for host in request.listed]))
 
 
 def loopback_hosts(number: int, ports: Sequence[int | None] | None = None) -> list[Host]:

@@ -27,7 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, HostRequest
 
 _HUB = str(Path(__file__).with_name("ray_hub.py"))
 _FAREWELL = 15.0  # seconds for the hub to end its actors
@@ -45,7 +45,7 @@ class Ray(Backend):
 
     name = "ray"
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HostRequest) -> None:
         if find_spec("ray") is None:
             raise InvalidInput(
                 "ray is not installed here; `pip install 'gnnlab[ray]'`, in the version of the "
@@ -97,8 +97,3 @@ class Ray(Backend):
                     hub.communicate(timeout=_FAREWELL)  # the end of its input is its sign to end
                 hub.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def open_backend(request: Request) -> Ray:
-    """Open the backend."""
-    return Ray(request)

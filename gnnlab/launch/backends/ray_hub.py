@@ -94,9 +94,8 @@ class Hub:
         """Return the fields of gnnlab.launch.backends.Host for each node."""
         names = [node["NodeManagerHostname"] for node in self._nodes]
         places = [node["NodeManagerAddress"] for node in self._nodes]
-        size = {"num_cpus": int(self._bundle["CPU"]), "num_gpus": int(self._bundle.get("GPU", 0))}
         return [
-            {"name": name if names.count(name) == 1 else place, "address": place, **size}
+            {"name": name if names.count(name) == 1 else place, "address": place}
             for name, place in zip(names, places, strict=True)
         ]
 

@@ -12,15 +12,13 @@ Slurm, manual pages srun(1) and sbatch(1), "ENVIRONMENT VARIABLES".
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, HostRequest
 
 _REMEDIES = {
     "has been revoked": "the job of Slurm has ended; allocate nodes again",
@@ -37,7 +35,7 @@ class Slurm(Backend):
 
     name = "slurm"
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HostRequest) -> None:
         env = os.environ
         nodes = env.get("SLURM_JOB_NODELIST", "")
         if not env.get("SLURM_JOB_ID") or not nodes:
@@ -46,11 +44,8 @@ class Slurm(Backend):
                 "in the shell of `salloc --nodes=N`"
             )
         names = _ask("scontrol", "show", "hostnames", nodes)
-        cpus = _per_node(env.get("SLURM_JOB_CPUS_PER_NODE", ""))
         gpus = env.get("SLURM_GPUS_ON_NODE", "")
         self._gpus = int(gpus) if gpus.isdigit() else 0
-        end = env.get("SLURM_JOB_END_TIME", "")
-        left = float(end) - time.time() if end.isdigit() else None
         number = request.num_hosts or len(names)
         if number > len(names):
             raise InvalidInput(
@@ -58,10 +53,7 @@ class Slurm(Backend):
                 f"has {len(names)} nodes ({nodes}); allocate {number}, or partition the graph "
                 f"into {len(names)}"
             )
-        self._hosts = [
-            Host(name, name, None, cpus[i] if i < len(cpus) else None, self._gpus, left)
-            for i, name in enumerate(names[:number])
-        ]
+        self._hosts = [Host(name, name) for name in names[:number]]
 
     def hosts(self) -> list[Host]:
         """Return the nodes, in the order of the allocation; the first runs the sbatch script."""
@@ -72,16 +64,8 @@ class Slurm(Backend):
 
         Not ``--unbuffered``: it makes a pseudo-terminal, which changes bytes of a pipe.
         """
-        argv = [
-            "env",
-            "-u",
-            "SLURM_GPUS",
-            "srun",
-            "--overlap",
-            "--quiet",
-            f"--nodelist={host.name}",
-        ]
-        argv += ["--nodes=1", "--ntasks=1", "--mem=0", "--mpi=none", "--export=ALL"]
+        argv = ["env", "-u", "SLURM_GPUS", "srun", "--overlap", "--quiet", "--export=ALL"]
+        argv += [f"--nodelist={host.name}", "--nodes=1", "--ntasks=1", "--mem=0", "--mpi=none"]
         if self._gpus:
             argv += [f"--gpus-per-node={self._gpus}"]
         return [*argv, "--", *command]
@@ -104,11 +88,6 @@ class Slurm(Backend):
             print(f"gnnlab launch: job {job} was not queued again: {error}", flush=True)
 
 
-def open_backend(request: Request) -> Slurm:
-    """Open the backend."""
-    return Slurm(request)
-
-
 def _ask(*argv: str) -> list[str]:
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
@@ -116,15 +95,3 @@ def _ask(*argv: str) -> list[str]:
         said = (getattr(error, "stderr", "") or str(error)).strip()
         raise GNNLabError(f"{' '.join(argv)} failed: {said}") from None
     return done.stdout.split()
-
-
-def _per_node(text: str) -> list[int]:
-    """Expand a list as Slurm writes it: ``"2(x3),4"`` is [2, 2, 2, 4]."""
-    numbers: list[int] = []
-    with suppress(ValueError):
-        for each in filter(None, text.split(",")):
-            found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", each)
-            if not found:
-                raise ValueError(each)
-            numbers += [int(found[1])] * int(found[2] or 1)
-    return numbers

@@ -11,9 +11,10 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, HostRequest
 
 OPTIONS = {
     "BatchMode": "yes",
@@ -46,7 +47,7 @@ class Ssh(Backend):
 
     name = "ssh"
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HostRequest) -> None:
         if not request.listed:
             raise InvalidInput(
                 "no machines are given; pass --ip_config FILE with a line `address [port]` for each"
@@ -71,19 +72,8 @@ class Ssh(Backend):
         return _REMEDIES.get(reason(output), "")
 
 
-def open_backend(request: Request) -> Ssh:
-    """Open the backend."""
-    return Ssh(request)
-
-
 class LoginError(GNNLabError):
-    """The login to a machine failed, or a script failed there.
-
-    Attributes
-    ----------
-    status : int
-        Exit status of ssh: 255 if the login failed.
-    """
+    """The login to a machine failed (``status`` 255 of ssh), or a script failed there."""
 
     def __init__(self, message: str, status: int = 255) -> None:
         super().__init__(message)
@@ -92,13 +82,7 @@ class LoginError(GNNLabError):
 
 @dataclass(frozen=True)
 class Login:
-    """How to log in to one machine.
-
-    Parameters
-    ----------
-    address : str
-    port, username : optional
-        By default those of the user's ssh configuration.
+    """How to log in to one machine, by default as the user's ssh configuration says.
 
     Examples
     --------
@@ -133,50 +117,32 @@ class Login:
         return argv + ([port_option, str(self.port)] if self.port is not None else [])
 
     def ssh(self, command: str) -> list[str]:
-        """Return the command line that runs a command on the machine.
-
-        Parameters
-        ----------
-        command : str
-            Interpreted by the user's shell there: quote values with :func:`shlex.quote`.
-        """
+        """Return the command line that runs a command, for the user's shell, on the machine."""
         return [*self.program("ssh", "-p"), "--", self.target, command]
 
-    def run(self, script: str, text: str = "", timeout: float | None = None) -> str:
-        """Run a script of ``/bin/sh`` on the machine and return what it printed.
-
-        Parameters
-        ----------
-        script : str
-        text : str
-            Its standard input.
-        timeout : float, optional
-            Seconds for login and script together. A lost connection is detected without it, but not
-            a login or a disk that hangs.
-
-        Raises
-        ------
-        LoginError
-            The login failed, the script's exit status is not 0, or the timeout expired.
-        """
+    def run(self, script: str, text: str) -> str:
+        """Run a script of ``/bin/sh``, with a text as its input, and return what it printed."""
         argv = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
-        try:
-            done = subprocess.run(
-                argv,
-                input=text,
-                capture_output=True,
-                encoding="utf8",
-                errors="replace",
-                timeout=timeout,
-            )
-        except OSError as error:
-            raise LoginError(str(error)) from None
-        except subprocess.TimeoutExpired:
-            raise LoginError(f"nothing came back within {timeout:g} s") from None
-        if done.returncode:
-            said = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
-            raise LoginError(said, done.returncode)
-        return done.stdout
+        return run_there(argv, text)
+
+
+def run_there(argv: Sequence[str], text: str, timeout: float | None = None) -> str:
+    """Run a command line of a backend, and return what it printed; raise LoginError if it fails.
+
+    ``timeout`` are seconds. A lost connection is detected without it, but not a login or a disk
+    that hangs.
+    """
+    options: dict[str, Any] = {"capture_output": True, "encoding": "utf8", "errors": "replace"}
+    try:
+        done = subprocess.run(argv, input=text, timeout=timeout, **options)
+    except OSError as error:
+        raise LoginError(str(error)) from None
+    except subprocess.TimeoutExpired:
+        raise LoginError(f"nothing came back within {timeout:g} s") from None
+    if done.returncode:
+        said = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
+        raise LoginError(said, done.returncode)
+    return str(done.stdout)
 
 
 def reason(error: str) -> str:

@@ -1,4 +1,4 @@
-"""Wait for the results of all ranks, or for the first failure."""
+"""Wait for the results of all ranks, or for the first failure; ``processes.py`` then ends all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnnlab.errors import GNNLabError
-from gnnlab.launch import supervision
+from gnnlab.launch import first_failure
 from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.rank import RELEASE, Failure
 from gnnlab.parallel.rank_process import EXIT_TIMEOUT, TICK, RankProcess
@@ -19,13 +19,7 @@ _LOOK = 2.0  # seconds between two questions where ranks stand, once one of them
 
 
 class RankError(GNNLabError, RuntimeError):
-    """A rank failed, and all other ranks were ended.
-
-    Attributes
-    ----------
-    rank : int
-        The rank that failed first.
-    """
+    """A rank failed, and all other ranks were ended; ``rank`` is the one that failed first."""
 
     def __init__(self, message: str, rank: int) -> None:
         super().__init__(message)
@@ -39,7 +33,7 @@ def supervise(
     deadline = None if timeout is None else time.monotonic() + timeout
     for rank in ranks:
         rank.listen()
-    rendezvous, next_look = supervision.Rendezvous(PATIENCE), 0.0
+    rendezvous, next_look = first_failure.Rendezvous(PATIENCE), 0.0
     while late := _unsettled(ranks):
         if any(rank.failure for rank in ranks):
             break
@@ -47,25 +41,24 @@ def supervise(
             next_look = time.monotonic() + _LOOK
             waiting = {rank.number for rank in late if rank.is_in_rendezvous}
             if rendezvous.is_stuck({rank.number for rank in late}, waiting):
-                raise _left_early(ranks, late)
+                first, other = next(rank for rank in ranks if rank not in late), late[0]
+                what = f"returned {rendezvous.missed(f'rank {other.number}')}"
+                raise _error(first, ranks, what, _stands([other]))
             for rank in late:
                 rank.ask_where()
         if deadline is not None and time.monotonic() > deadline:
-            raise _out_of_time(late, len(ranks), timeout or 0)
+            for rank in late:
+                rank.ask_where()
+            first_failure.wait(lambda: all(rank.stand for rank in late), _ANSWER)
+            raise _error(late[0], ranks, f"still ran after {timeout:g} s", _stands(late))
         output.update(ranks)
         time.sleep(TICK)
     if any(rank.failure for rank in ranks):
         raise _first_failure(ranks)
     for rank in ranks:
         rank.send(RELEASE)
-    supervision.wait(lambda: all(rank.poll() is not None for rank in ranks), EXIT_TIMEOUT)
+    first_failure.wait(lambda: all(rank.poll() is not None for rank in ranks), EXIT_TIMEOUT)
     return [pickle.loads(rank.result or b"") for rank in ranks]
-
-
-def _left_early(ranks: Sequence[RankProcess], late: Sequence[RankProcess]) -> RankError:
-    first = next(rank for rank in ranks if rank not in late)
-    what = f"returned {supervision.Rendezvous.missed(f'rank {late[0].number}')}"
-    return _error(first, len(ranks), what, f"Rank {late[0].number} stands here:\n{late[0].stand}")
 
 
 def _unsettled(ranks: Sequence[RankProcess]) -> list[RankProcess]:
@@ -81,21 +74,18 @@ def _first_failure(ranks: Sequence[RankProcess]) -> RankError:
         time.sleep(TICK / 5)
         return not _unsettled(ranks)
 
-    failure, rank = supervision.first_failure(failed, lambda pair: pair[0].distance, listen)
+    failure, rank = first_failure.first_failure(failed, lambda pair: pair[0].distance, listen)
     rank.kill()
     rank.join()  # its output is complete now
-    return _error(rank, len(ranks), f"failed: {failure.reason}", failure.details)
+    return _error(rank, ranks, f"failed: {failure.reason}", failure.details)
 
 
-def _out_of_time(late: Sequence[RankProcess], world_size: int, timeout: float) -> RankError:
-    for rank in late:
-        rank.ask_where()
-    supervision.wait(lambda: all(rank.stand for rank in late), _ANSWER)
-    stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in late]
-    return _error(late[0], world_size, f"still ran after {timeout:g} s", "\n".join(stands))
+def _stands(ranks: Sequence[RankProcess]) -> str:
+    stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in ranks]
+    return "\n".join(stands)
 
 
-def _error(rank: RankProcess, world_size: int, what: str, details: str) -> RankError:
+def _error(rank: RankProcess, ranks: Sequence[RankProcess], what: str, details: str) -> RankError:
     name = f"rank {rank.number}"
-    what = f"{name} of {world_size} {what}"
-    return RankError(supervision.report(what, details, name, rank.last_output()), rank.number)
+    what = f"{name} of {len(ranks)} {what}"
+    return RankError(first_failure.report(what, details, name, rank.last_output()), rank.number)

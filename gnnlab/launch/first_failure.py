@@ -1,9 +1,10 @@
-"""Supervise processes that depend on each other: ranks on one machine, or a job on many.
+"""Which of the processes that depend on each other has failed first, and how to report that.
 
 When one process fails, the connections of the others break a moment later, and they fail too. The
 error to report is the first one, the root cause; the others are its consequences. A process may
 also end in order while the others wait for it in a rendezvous; then nothing fails, and nothing ever
-ends. :mod:`gnnlab.parallel.supervisor` and :mod:`gnnlab.launch.job_supervisor` follow these rules.
+ends. :mod:`gnnlab.launch.job_supervisor` follows these rules and ends a job on many machines,
+:mod:`gnnlab.parallel.rank_supervisor` the ranks on one.
 """
 
 from __future__ import annotations
@@ -30,14 +31,11 @@ _BROKEN = re.compile(
 def distance(text: str) -> int:
     """Return how far a failure is from its cause: 0 for one that may be a cause itself.
 
-    Parameters
-    ----------
-    text : str
-        The error, or the last lines of output.
+    ``text`` is the error, or the last lines of output.
 
     Examples
     --------
-    >>> from gnnlab.launch.supervision import distance
+    >>> from gnnlab.launch.first_failure import distance
     >>> distance("ZeroDivisionError: division by zero")
     0
     >>> distance("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer")
@@ -53,14 +51,9 @@ def first_failure(
 ) -> T:
     """Return the first of the failures that are nearest to their cause.
 
-    Parameters
-    ----------
-    failures : callable
-        Returns those known so far, in the order of time; at least one.
-    distance : callable
-        Distance of a failure from its cause; see :func:`distance`.
-    listen : callable
-        Waits a moment for further failures; a true result means that none can come.
+    ``failures()`` returns those known so far, at least one, in the order of time; ``distance`` is
+    that of a failure from its cause; ``listen()`` waits a moment for further failures, and a true
+    result means that none can come.
     """
     start = time.monotonic()
     while time.monotonic() - start < _HINDSIGHT[min(map(distance, failures()))]:
@@ -70,16 +63,11 @@ def first_failure(
 
 
 def describe_exit(status: int) -> str:
-    """Return how a process ended.
-
-    Parameters
-    ----------
-    status : int
-        Exit status, negative for a signal.
+    """Return how a process ended, from its exit status, negative for a signal.
 
     Examples
     --------
-    >>> from gnnlab.launch.supervision import describe_exit
+    >>> from gnnlab.launch.first_failure import describe_exit
     >>> describe_exit(3)
     'ended with status 3'
     >>> describe_exit(-15)
@@ -126,21 +114,7 @@ def wait(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def report(what: str, details: str, name: str, output: str, end: str = "") -> str:
-    """Return an error message.
-
-    Parameters
-    ----------
-    what : str
-        Process and failure, in one line.
-    details : str
-        For example a traceback.
-    name : str
-        Process whose output is quoted.
-    output : str
-        Its last :data:`QUOTED` lines are quoted.
-    end : str
-        Last paragraph.
-    """
+    """Return an error message: what failed, details such as a traceback, the output of ``name``."""
     quoted = "\n".join(output.splitlines()[-QUOTED:]).strip("\n")
     last = quoted and f"The last lines of {name}:\n{quoted}"
     return "\n\n".join(filter(None, [what, details.strip(), last, end]))
