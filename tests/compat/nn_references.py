@@ -11,6 +11,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from numpy.polynomial import chebyshev
 from torch import Tensor
 
 import gnnlab as dgl
@@ -25,6 +26,17 @@ def both(g, feat) -> tuple[Tensor, Tensor]:
 def ends(g) -> tuple[Tensor, Tensor]:
     src, dst = g.edges()
     return src.long(), dst.long()
+
+
+def parts(g, feat) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Rows of both sides, and both ends of each edge."""
+    return (*both(g, feat), *ends(g))
+
+
+def normed(bn, rows: Tensor) -> Tensor:
+    """Batch normalization by mean and variance."""
+    spread = rows.var(0, unbiased=False) + bn.eps
+    return (rows - rows.mean(0)) / spread.sqrt() * bn.weight + bn.bias
 
 
 def total(g, messages: Tensor) -> Tensor:
@@ -83,8 +95,7 @@ def finish(layer, out: Tensor, dst: Tensor, bias: Tensor | None = None) -> Tenso
 # ---------------------------------------------------------------------------------- attention
 def gatv2(layer, g, feat, get_attention=False):
     """scores edge by edge, softmax node by node"""
-    hs, hd = both(g, feat)
-    src, dst = ends(g)
+    hs, hd, src, dst = parts(g, feat)
     hs_heads = F.linear(hs, layer.fc_src.weight, layer.fc_src.bias).view(-1, *layer.attn.shape[1:])
     hd_heads = F.linear(hd, layer.fc_dst.weight, layer.fc_dst.bias).view(-1, *layer.attn.shape[1:])
     hidden = F.leaky_relu(hs_heads[src] + hd_heads[dst], layer.leaky_relu.negative_slope)
@@ -95,8 +106,7 @@ def gatv2(layer, g, feat, get_attention=False):
 
 def edge_gat(layer, g, feat, edge_feat, get_attention=False):
     """scores and messages edge by edge, softmax node by node"""
-    hs, hd = both(g, feat)
-    src, dst = ends(g)
+    hs, hd, src, dst = parts(g, feat)
     pair = isinstance(layer.in_feats, tuple)
     shape = layer.attn_l.shape[1:]
     ws = (hs @ (layer.fc_src if pair else layer.fc).weight.T).view(-1, *shape)
@@ -112,8 +122,7 @@ def edge_gat(layer, g, feat, edge_feat, get_attention=False):
 
 def dot_gat(layer, g, feat, get_attention=False):
     """matrix of all scores, entries of the edges, softmax node by node"""
-    hs, hd = both(g, feat)
-    src, dst = ends(g)
+    hs, hd, src, dst = parts(g, feat)
     pair = isinstance(layer.in_feats, tuple)
     heads, size = layer.heads
     ws = (hs @ (layer.fc_src if pair else layer.fc).weight.T).view(-1, heads, size)
@@ -126,16 +135,14 @@ def dot_gat(layer, g, feat, get_attention=False):
 
 def agnn(layer, g, feat):
     """matrix of cosines, entries of the edges, softmax node by node"""
-    hs, hd = both(g, feat)
-    src, dst = ends(g)
+    hs, hd, src, dst = parts(g, feat)
     cosines = F.cosine_similarity(hs[:, None], hd[None], dim=-1)[src, dst]
     return total(g, softmax(g, layer.beta * cosines)[:, None] * hs[src])
 
 
 def egat(layer, g, nfeats, efeats, edge_weight=None, get_attention=False):
     """concatenated weights times concatenated rows, softmax node by node"""
-    hs, hd = both(g, nfeats)
-    src, dst = ends(g)
+    hs, hd, src, dst = parts(g, nfeats)
     weights = torch.cat([layer.fc_ni.weight, layer.fc_fij.weight, layer.fc_nj.weight], 1)
     edges = torch.cat([hs[src], efeats, hd[dst]], 1) @ weights.T
     if layer.bias is not None:
@@ -183,9 +190,6 @@ def cheb(layer, g, feat, lambda_max):
     identity = torch.eye(len(feat), dtype=feat.dtype)
     scaled = 2 * (identity - normalized(g)) / scale[:, None] - identity
     size, out = feat.shape[1], 0
-    # Coefficients of T_i in powers of x, from numpy's basis conversion.
-    from numpy.polynomial import chebyshev
-
     for i in range(layer.k):
         coefficients = chebyshev.cheb2poly([0] * i + [1])
         polynomial = sum(
@@ -225,8 +229,7 @@ def edge_weight_norm(layer, g, edge_weight):
 # ----------------------------------------------------------------------- messages with edges
 def nnconv(layer, g, feat, efeat):
     """a matrix and a product for each edge, in a loop"""
-    hs, hd = both(g, feat)
-    src, _ = ends(g)
+    hs, hd, src, _ = parts(g, feat)
     size, out_size = layer.in_feats[0], layer.out_feats
     products = torch.stack(
         [
@@ -242,20 +245,16 @@ def nnconv(layer, g, feat, efeat):
 
 def edge_conv(layer, g, feat):
     """differences edge by edge, maxima node by node"""
-    hs, hd = both(g, feat)
-    src, dst = ends(g)
+    hs, hd, src, dst = parts(g, feat)
     messages = layer.theta(hd[dst] - hs[src]) + layer.phi(hd[dst])
     if layer.batch_norm:
-        bn = layer.bn
-        spread = messages.var(0, unbiased=False) + bn.eps
-        messages = (messages - messages.mean(0)) / spread.sqrt() * bn.weight + bn.bias
+        messages = normed(layer.bn, messages)
     return extreme(g, messages)
 
 
 def gmm(layer, g, feat, pseudo):
     """Gaussian densities kernel by kernel, with torch.distributions"""
-    hs, hd = both(g, feat)
-    src, _ = ends(g)
+    hs, hd, src, _ = parts(g, feat)
     kernels, size = layer.kernels
     out = 0
     for k in range(kernels):
@@ -320,9 +319,7 @@ def gated_gcn(layer, g, feat, edge_feat):
     nodes = layer.A(feat) + total(g, shares * layer.B(feat)[src])
     out = []
     for rows, bn, before in ((nodes, layer.bn_node, feat), (edges, layer.bn_edge, edge_feat)):
-        if layer.batch_norm:
-            spread = rows.var(0, unbiased=False) + bn.eps
-            rows = (rows - rows.mean(0)) / spread.sqrt() * bn.weight + bn.bias
+        rows = normed(bn, rows) if layer.batch_norm else rows
         rows = rows if layer.activation is None else layer.activation(rows)
         out.append(rows + before if layer.residual else rows)
     return tuple(out)
@@ -360,9 +357,7 @@ def pna(layer, g, node_feat, edge_feat=None):
             factors = {"identity": 1, "amplification": factor, "attenuation": 1 / factor}
             rows.append(torch.cat([reduced * factors[name] for name in tower.scalers]))
         out = tower.U(torch.cat([h, torch.stack(rows)], 1)) * share
-        bn = tower.batchnorm
-        spread = out.var(0, unbiased=False) + bn.eps
-        outputs.append((out - out.mean(0)) / spread.sqrt() * bn.weight + bn.bias)
+        outputs.append(normed(tower.batchnorm, out))
     out = F.leaky_relu(layer.mixing_layer[0](torch.cat(outputs, 1)))
     return out + node_feat if layer.residual else out
 

@@ -52,7 +52,7 @@ train = g.ndata["train_mask"].nonzero(as_tuple=True)[0]
 test = g.ndata["test_mask"]
 
 
-def fit(name, batches, epochs=6):
+def fit(name, batches, epochs=10):
     torch.manual_seed(0)
     model = SAGE(4, data.num_classes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
