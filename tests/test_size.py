@@ -20,7 +20,8 @@ SHARED = {"kernels": {"NodeList"}}
 
 
 def lines(folder: Path, but: str = "") -> int:
-    files = [path for path in folder.rglob("*.py") if not but or but not in path.parts]
+    inside = [path.relative_to(folder) for path in folder.rglob("*.py")]
+    files = [folder / path for path in inside if not but or but not in path.parts]
     return sum(path.read_text("utf8").count("\n") for path in files)
 
 
