@@ -29,20 +29,28 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.neighbor import check_fanout, sample_layer
+from gnnlab.graph.temporal import Until, check_column, read_times
 from gnnlab.pyg.convert import from_pyg, is_pyg
 from gnnlab.pyg.stores import GraphStore, graph_of_stores, is_typed
 from gnnlab.random import generator
 
 
-def graph_of(data: Any, weight_attr: str | None = None) -> Graph | DistGraph:
+def graph_of(
+    data: Any, weight_attr: str | None = None, time_attr: str | None = None
+) -> Graph | DistGraph:
     """Return the graph that a loader's ``data`` stands for; of PyG's data only the structure."""
     if isinstance(data, Graph | DistGraph):
         return data
     if is_pyg(data):
-        return from_pyg(data, only=[] if weight_attr is None else [weight_attr]).cpu()
+        return from_pyg(data, only=filter(None, [weight_attr, time_attr])).cpu()
     if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], AnyGraphStore):
         features, edges = data
         own = isinstance(edges, GraphStore)
+        if time_attr is not None and not own:
+            raise InvalidInput(
+                f"time_attr={time_attr!r} is read from a Data, a HeteroData or a graph of gnnlab; "
+                f"found {type(features).__name__}"
+            )
         return edges.graph if own else graph_of_stores(features, edges, weight_attr)
     raise InvalidInput(
         "data is a Data, a HeteroData, a Graph, a DistGraph, or a pair (feature store, graph "
@@ -68,9 +76,13 @@ class NeighborSampler(pyg.BaseSampler):
         the same picks in each.
     weight_attr : str, optional
         Edge feature with unnormalized weights; an edge of weight 0 is never picked.
-    time_attr : None
-        Time-ordered sampling is not supported: raises InvalidInput.
-    temporal_strategy, is_sorted, share_memory, directed, sample_direction
+    time_attr : str, optional
+        Attribute of nodes, of edges, or of both, with times: no edge is picked that is later than
+        the seed of its tree, nor one whose source is. Trees are disjoint then. The time of a seed
+        is ``input_time``, ``edge_label_time``, or for nodes their attribute.
+    temporal_strategy : "uniform" or "last"
+        With times: draw edges, or take the last ones.
+    is_sorted, share_memory, directed, sample_direction
         Accepted as PyG's; only "forward" is supported.
 
     Examples
@@ -103,8 +115,10 @@ class NeighborSampler(pyg.BaseSampler):
         directed: bool = True,
         sample_direction: str = "forward",
     ) -> None:
-        if time_attr is not None:
-            raise _no_time(f"time_attr={time_attr!r}")
+        if temporal_strategy not in ("uniform", "last"):
+            raise InvalidInput(
+                f"temporal_strategy is 'uniform' or 'last'; found {temporal_strategy!r}"
+            )
         if sample_direction != "forward":
             raise InvalidInput(
                 f"sample_direction must be 'forward'; found {sample_direction!r}. To follow edges "
@@ -113,7 +127,11 @@ class NeighborSampler(pyg.BaseSampler):
         if not directed:
             warnings.warn("directed=False: write subgraph_type='induced'", stacklevel=2)
             subgraph_type = "induced"
-        self.graph = graph_of(data, weight_attr)
+        self.graph = graph_of(data, weight_attr, time_attr)
+        self.time_attr, self._last = time_attr, temporal_strategy == "last"
+        if time_attr is not None:
+            check_column(self.graph, time_attr)
+            disjoint = True
         self.is_hetero, self.keep_orig_edges = is_typed(self.graph), False
         self.num_neighbors = num_neighbors
         self.subgraph_type = SubgraphType(subgraph_type)
@@ -145,32 +163,44 @@ class NeighborSampler(pyg.BaseSampler):
         self, inputs: pyg.NodeSamplerInput
     ) -> pyg.SamplerOutput | pyg.HeteroSamplerOutput:
         """Sample from the nodes of a mini-batch; see PyG's ``BaseSampler``."""
-        if inputs.time is not None:
-            raise _no_time("input_time")
+        self._check_time(inputs.time, "input_time")
         ntype = inputs.input_type if self.is_hetero else self.graph.ntypes[0]
-        nodes = read_ids(inputs.node, self.graph.num_nodes(ntype), "node", distinct=True)
+        distinct, time = self.time_attr is None, inputs.time
+        nodes = read_ids(inputs.node, self.graph.num_nodes(ntype), "node", distinct=distinct)
+        if self.time_attr is not None and time is None:
+            frame = self.graph.node_frames()[ntype]
+            if self.time_attr not in frame:
+                raise InvalidInput(f"nodes {ntype!r} have no {self.time_attr!r}: give input_time")
+            time = frame[self.time_attr][nodes.long()]
         known = nodes if inputs.input_id is None else inputs.input_id
-        inputs = pyg.NodeSamplerInput(known, nodes, input_type=inputs.input_type)
+        inputs = pyg.NodeSamplerInput(known, nodes, time, inputs.input_type)
         return self._finish(node_sample(inputs, self._sample))
 
     def sample_from_edges(
         self, inputs: pyg.EdgeSamplerInput, neg_sampling: pyg.NegativeSampling | None = None
     ) -> pyg.SamplerOutput | pyg.HeteroSamplerOutput:
         """Sample from the ends of the edges of a mini-batch, and of negative pairs."""
-        if inputs.time is not None:
-            raise _no_time("edge_label_time")
+        self._check_time(inputs.time, "edge_label_time")
+        if self.time_attr is not None and inputs.time is None:
+            raise InvalidInput(f"time_attr={self.time_attr!r} needs edge_label_time")
         negatives = neg_sampling and _Negatives(neg_sampling)
         out = edge_sample(inputs, self._sample, self.num_nodes, self.disjoint, None, negatives)
         return self._finish(out)
+
+    def _check_time(self, time: Any, name: str) -> None:
+        if time is not None and self.time_attr is None:
+            raise InvalidInput(f"{name} needs time_attr, the name of the attribute with times")
 
     def _finish(self, out: Any) -> Any:
         if self.subgraph_type == SubgraphType.bidirectional:
             return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
         return out
 
-    def _sample(self, seed: Any, seed_time: None = None) -> Any:
+    def _sample(self, seed: Any, seed_time: Any = None) -> Any:
         g, kind = self.graph, _Trees if self.disjoint else _Shared
         seeds = seed if self.is_hetero else {g.ntypes[0]: seed}
+        times = seed_time if self.is_hetero or seed_time is None else {g.ntypes[0]: seed_time}
+        limits = []  # of the trees, in their order
         lists = {ntype: kind(g.num_nodes(ntype)) for ntype in g.ntypes}
         try:
             trees, none = 0, torch.empty(0, dtype=torch.int64)
@@ -178,7 +208,10 @@ class NeighborSampler(pyg.BaseSampler):
                 ids = read_ids(seeds.get(ntype, none), g.num_nodes(ntype), "node").long()
                 lists[ntype].start(ids, trees)
                 trees += len(ids)
-            hops = [self._hop(lists, fanouts) for fanouts in self._hops]
+                if times is not None and len(ids):
+                    limits.append(read_times(times[ntype], len(ids), "times of seeds"))
+            limit = torch.cat(limits) if limits else None
+            hops = [self._hop(lists, fanouts, limit) for fanouts in self._hops]
             if self.subgraph_type == SubgraphType.induced:
                 hops = [self._induced(lists)]
             return self._output(lists, hops)
@@ -186,11 +219,18 @@ class NeighborSampler(pyg.BaseSampler):
             for each in lists.values():
                 each.close()
 
-    def _hop(self, lists: dict[str, Any], fanouts: dict[Any, int]) -> dict[Any, Any]:
+    def _hop(
+        self, lists: dict[str, Any], fanouts: dict[Any, int], limit: torch.Tensor | None
+    ) -> dict[Any, Any]:
         """Pick in-edges of the nodes that the hop before has found: (row, col, edge) by type."""
         begins = {ntype: nodes.advance() for ntype, nodes in lists.items()}
         frontier = {ntype: nodes.ids()[begins[ntype] :] for ntype, nodes in lists.items()}
-        picked = sample_layer(self.graph, frontier, fanouts, self.weight_attr, self.replace)
+        until = None
+        if limit is not None and self.time_attr is not None:
+            of_nodes = {t: limit[nodes.trees[begins[t] :]] for t, nodes in lists.items()}
+            until = Until(of_nodes, self.time_attr, self._last)
+        how = self.weight_attr, self.replace, None, True, until
+        picked = sample_layer(self.graph, frontier, fanouts, *how)
         found = {}
         for etype, (ptr, edges, sources, _) in picked.items():
             col = begins[etype[2]] + torch.repeat_interleave(torch.diff(ptr))
@@ -336,10 +376,3 @@ class _Negatives(pyg.NegativeSampling):
                 f"{len(weight)}"
             )
         return torch.multinomial(weight, num_samples, replacement=True, generator=generator())
-
-
-def _no_time(what: str) -> InvalidInput:
-    return InvalidInput(
-        f"gnnlab.pyg does not sample by time; found {what}. Leave it out, or use "
-        "torch_geometric.loader, whose sampler needs pyg-lib for that"
-    )

@@ -210,7 +210,6 @@ def test_wrong_arguments() -> None:
         (NeighborLoader, (from_pyg(typed), [2], torch.arange(3)), {}, "types"),
         (NeighborLoader, (from_pyg(data), [2], ("paper", None)), {}, "none"),
         (LinkNeighborLoader, (from_pyg(typed), [2]), {}, "types"),
-        (NeighborLoader, (data, [2]), {"time_attr": "time"}, "time_attr"),
     ):
         with pytest.raises(InvalidInput, match=named):
             kind(*given, **options)

@@ -18,7 +18,7 @@ from torch_geometric.sampler import NegativeSampling, NodeSamplerInput
 from torch_geometric.utils import trim_to_layer
 
 import gnnlab as dgl
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.pyg import LinkNeighborLoader, NeighborLoader, NeighborSampler, from_pyg
 from tests.helpers import examples
 from tests.pyg import graphs
@@ -228,7 +228,7 @@ def test_pyg_loaders_take_the_sampler() -> None:
 @pytest.mark.parametrize(
     ("data", "fanouts", "options", "named"),
     [
-        (graphs.plain(), [2], {"time_attr": "time"}, "time_attr='time'"),
+        (graphs.plain(), [2], {"temporal_strategy": "first"}, "'first'"),
         (graphs.plain(), [2], {"sample_direction": "backward"}, "'forward'"),
         (graphs.plain(), [2], {"disjoint": True, "subgraph_type": "induced"}, "disjoint"),
         (graphs.plain(), [2, -2], {}, "fanout"),
@@ -246,5 +246,7 @@ def test_wrong_seeds() -> None:
         sampler = NeighborSampler(graphs.plain(), [2], disjoint=disjoint)
         with pytest.raises(OutOfRange, match="60"):
             sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([60])))
+    with pytest.raises(NotFound, match="'when'"):
+        NeighborSampler(graphs.plain(), [2], time_attr="when")
     with pytest.raises(InvalidInput, match="input_time"):
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([1]), torch.tensor([1])))
