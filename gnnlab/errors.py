@@ -95,30 +95,13 @@ class PartitionError(GNNLabError, ValueError):
 
 
 def no_such_file(path: str | os.PathLike[str]) -> str:
-    """Return the message for a path that does not exist, with a similar name that does.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from gnnlab.errors import no_such_file
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> (folder / "data").mkdir()
-    >>> no_such_file(folder / "dta" / "g.json").replace(str(folder), "")
-    'no such file or folder: /dta/g.json (did you mean /data?)'
-    """
+    """Return the message for a path that does not exist, with a similar name that does."""
     hint = _meant(path)
     return f"no such file or folder: {os.fspath(path)}" + (f" ({hint})" if hint else "")
 
 
 def cannot_read(path: str | os.PathLike[str], error: OSError) -> str:
-    """Return the message for a file that cannot be read, with a similar name that exists.
-
-    Examples
-    --------
-    >>> from gnnlab.errors import cannot_read
-    >>> cannot_read("/proc/1/mem", PermissionError(13, "Permission denied"))
-    '/proc/1/mem cannot be read (Permission denied)'
-    """
+    """Return the message for a file that cannot be read, with a similar name that exists."""
     hint = _meant(path) if isinstance(error, FileNotFoundError) else ""
     reason = error.strerror or error
     return f"{os.fspath(path)} cannot be read ({reason}{'; ' if hint else ''}{hint})"
@@ -133,16 +116,7 @@ def file_error(
 ) -> Any:
     """Return an error of gnnlab that is also of the class of ``error``, with its errno.
 
-    Parameters
-    ----------
-    error : OSError
-    path : path
-        The file; ``filename`` of the result.
-    message : str
-        By default that of :func:`cannot_read`.
-    kind : type
-        Class of the result besides that of ``error``.
-    code : str
+    Its ``filename`` is the path, its message by default that of :func:`cannot_read`.
 
     Examples
     --------
@@ -228,15 +202,7 @@ class _OfFile(GNNLabError):
 
 
 def whole_number(value: Any, name: str, least: int = 0) -> int:
-    """Return an argument that must be a whole number, or raise InvalidInput.
-
-    Examples
-    --------
-    >>> from gnnlab.errors import whole_number
-    >>> whole_number("4", "num_parts", 1)
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: num_parts must be a whole number, at least 1; found '4'
-    """
+    """Return an argument that must be a whole number, or raise InvalidInput."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
         message = f"{name} must be a whole number, at least {least}; found {value!r}"
         raise InvalidInput(message, code="not_whole_number")
@@ -253,15 +219,7 @@ _CONVERTERS = {
 
 
 def check_graph(found: object, what: str) -> None:
-    """Raise InvalidInput if a function or class, named ``what``, was given no graph.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> dgl.sum_nodes("h", "h")
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: sum_nodes needs a graph; found str: dgl.graph((src, dst)) makes ...
-    """
+    """Raise InvalidInput if a function or class, named ``what``, was given no graph."""
     if not hasattr(type(found), "canonical_etypes"):
         no_graph(found, what)
 
@@ -289,14 +247,8 @@ def no_graph(found: object, what: str) -> NoReturn:
 def takes_graph(function: _T, module: str | None = None) -> _T:
     """Return the function with a check of the graph that it takes first; others unchanged.
 
-    Packages apply this to the functions that they offer. Modules below call each other without.
-
-    Parameters
-    ----------
-    function : callable
-        Checked if its first parameter, after ``self``, is annotated as a graph.
-    module : str, optional
-        Where the result can be found under its name, for pickle.
+    That is, if its first parameter, after ``self``, is annotated as a graph. Packages apply this to
+    the functions that they offer; pickle finds the result in ``module``.
     """
     if not isinstance(function, FunctionType):
         return function

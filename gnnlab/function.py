@@ -119,50 +119,22 @@ def copy_u(u: str, out: str) -> Message:
 
 
 def copy_e(e: str, out: str) -> Message:
-    """Send the edge's feature ``e`` as message ``out``.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.copy_e("w", "m")
-    Message(op='copy_rhs', lhs_target=None, rhs_target='e', lhs=None, rhs='w', out='m')
-    """
+    """Send the edge's feature ``e`` as message ``out``."""
     return Message("copy_rhs", None, "e", None, e, out)
 
 
 def copy_src(src: str, out: str) -> Message:
-    """The old name of :func:`copy_u`.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.copy_src(src="h", out="m") == fn.copy_u("h", "m")
-    True
-    """
+    """The old name of :func:`copy_u`."""
     return copy_u(src, out)
 
 
 def copy_edge(edge: str, out: str) -> Message:
-    """The old name of :func:`copy_e`.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.copy_edge(edge="w", out="m") == fn.copy_e("w", "m")
-    True
-    """
+    """The old name of :func:`copy_e`."""
     return copy_e(edge, out)
 
 
 def src_mul_edge(src: str, edge: str, out: str) -> Message:
-    """The old name of :func:`u_mul_e`.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.src_mul_edge(src="h", edge="w", out="m") == fn.u_mul_e("h", "w", "m")
-    True
-    """
+    """The old name of :func:`u_mul_e`."""
     return Message("mul", "u", "e", src, edge, out)
 
 
@@ -179,38 +151,17 @@ def sum(msg: str, out: str) -> Reduce:
 
 
 def mean(msg: str, out: str) -> Reduce:
-    """Average the messages ``msg`` into the node feature ``out``.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.mean("m", "h")
-    Reduce(op='mean', msg='m', out='h')
-    """
+    """Average the messages ``msg`` into the node feature ``out``."""
     return Reduce("mean", msg, out)
 
 
 def max(msg: str, out: str) -> Reduce:
-    """Keep the largest of the messages ``msg``, element by element, in ``out``.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.max("m", "h")
-    Reduce(op='max', msg='m', out='h')
-    """
+    """Keep the largest of the messages ``msg``, element by element, in ``out``."""
     return Reduce("max", msg, out)
 
 
 def min(msg: str, out: str) -> Reduce:
-    """Keep the smallest of the messages ``msg``, element by element, in ``out``.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.min("m", "h")
-    Reduce(op='min', msg='m', out='h')
-    """
+    """Keep the smallest of the messages ``msg``, element by element, in ``out``."""
     return Reduce("min", msg, out)
 
 
@@ -229,10 +180,6 @@ def _binary(lhs_target: str, op: str, rhs_target: str) -> Callable[[str, str, st
         Names of the left and the right feature.
     out : str
         Name of the message.
-
-    Returns
-    -------
-    Message
 
     Examples
     --------

@@ -57,17 +57,7 @@ def get_state() -> tuple[int, int]:
 
 
 def set_state(state: tuple[int, int]) -> None:
-    """Restore the state that :func:`get_state` returned.
-
-    Examples
-    --------
-    >>> from gnnlab.random import get_state, next_key, set_state
-    >>> state = get_state()
-    >>> key = next_key()
-    >>> set_state(state)
-    >>> next_key() == key
-    True
-    """
+    """Restore the state that :func:`get_state` returned."""
     global _base, _calls
     with _lock:
         _base, _calls = (int(part) for part in state)

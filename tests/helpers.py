@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -22,7 +21,6 @@ import sys
 import tempfile
 import textwrap
 import time
-import tomllib
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +32,6 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from gnnlab.errors import GNNLabError
 from tests.nursery import EARLY, IS_POSSIBLE, TOKEN, Child, Nursery
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,8 +43,6 @@ ALLOWED_SKIPS = (HAS_GPU, NO_DATA, NO_INDEX, NO_TRITON)
 # Everything, at length: in CI, and with `make test ALL=1`, which also starts fresh interpreters.
 FRESH = bool(os.environ.get("GNNLAB_TEST_ALL"))
 THOROUGH = bool(os.environ.get("CI")) or FRESH
-# Class -> code -> a regular expression that its messages match.
-MESSAGES = tomllib.loads((ROOT / "tests/messages.toml").read_text("utf8"))
 
 _TOKEN = TOKEN
 # Ports that no system hands out by itself; each worker of pytest-xdist has some of its own.
@@ -97,17 +92,6 @@ def run_ranks(
 def examples(number: int, parent: settings | None = None) -> settings:
     """Settings of hypothesis with so many examples in a thorough run, and with a tenth else."""
     return settings(parent, max_examples=number if THOROUGH else max(10, number // 10))
-
-
-@contextmanager
-def raises(code: str) -> Iterator[pytest.ExceptionInfo[Any]]:
-    """Expect an error of gnnlab with this code, of the class and words in ``messages.toml``."""
-    with pytest.raises(GNNLabError) as caught:
-        yield caught
-    error = caught.value
-    assert error.code == code, f"code {code!r} expected; found {error.code!r}: {error!r}"
-    words = MESSAGES.get(type(error).__name__, {}).get(code, "(?!)")
-    assert re.search(words, str(error)), f"tests/messages.toml has {words!r}; found {error!r}"
 
 
 def computes_lstm_in_bfloat16() -> bool:

@@ -42,9 +42,9 @@ def test_devices() -> None:
 @pytest.mark.parametrize("other", ["cpu", "pretend:1"])
 def test_devices_do_not_mix(other: str) -> None:
     here, there = torch.ones(2, device="pretend:0"), torch.ones(2, device=other)
-    with pytest.raises(RuntimeError, match="at least two devices"):
+    with pytest.raises(RuntimeError, match="devices"):
         here + there
-    with pytest.raises(RuntimeError, match="at least two devices"):
+    with pytest.raises(RuntimeError, match="devices"):
         torch.cat([here, there])
     assert (here + torch.tensor(1.0)).tolist() == [2.0, 2.0]  # a number may be on the CPU
 

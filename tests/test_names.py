@@ -78,14 +78,14 @@ def test_a_name_that_nobody_has_is_named(place: str) -> None:
 
 def test_a_name_of_a_submodule_is_shown_where_it_is() -> None:
     for package in (dgl, dgl.nn, dgl.transforms):
-        with pytest.raises(AttributeError, match=r"it is gnnlab\.compat\.nn\.PNAConv$"):
+        with pytest.raises(AttributeError, match=r" gnnlab\.compat\.nn\.PNAConv$"):
             package.PNAConv  # noqa: B018
-    with pytest.raises(AttributeError, match=r"no 'launch_processes'; it is gnnlab\.parallel\.lau"):
+    with pytest.raises(AttributeError, match=r"'launch_processes'.* gnnlab\.parallel\."):
         dgl.launch_processes  # noqa: B018
-    with pytest.raises(AttributeError, match=r"it is gnnlab\.nn\.edge_softmax or gnnlab\.ops\.edg"):
+    with pytest.raises(AttributeError, match=r"gnnlab\.nn\.edge_softmax .*gnnlab\.ops\."):
         dgl.edge_softmax  # noqa: B018
     for name in ("nonsense", "_private"):
-        with pytest.raises(AttributeError, match=rf"no '{name}'; dir\(gnnlab\) lists what it has"):
+        with pytest.raises(AttributeError, match=rf"'{name}'; dir\(gnnlab\)"):
             getattr(dgl, name)
 
 

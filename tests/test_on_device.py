@@ -84,6 +84,10 @@ def layer(make: Callable[[], nn.Module], *more: str) -> Case:
     return run
 
 
+def seeded(case: Case) -> Case:
+    return lambda g: (torch.manual_seed(0), case(g))[1]
+
+
 def types(g: dgl.Graph) -> torch.Tensor:
     return torch.arange(g.num_edges(), device=g.device) % 3
 
@@ -99,26 +103,20 @@ LAYERS: dict[str, Case] = {
     "GINEConv": layer(lambda: layers.GINEConv(nn.Linear(WIDTH, 3)), "e"),
     "SumPooling": lambda g: layers.SumPooling()(dgl.batch([g, g]), torch.cat([g.ndata["x"]] * 2)),
     "AvgPooling": lambda g: layers.AvgPooling()(dgl.batch([g, g]), torch.cat([g.ndata["x"]] * 2)),
-    "RelGraphConv": lambda g: (
-        torch.manual_seed(0),
-        layers.RelGraphConv(WIDTH, 3, 3).to(g.device)(g, g.ndata["x"], types(g)),
-    )[1],
-    "HeteroGraphConv": lambda g: (
-        torch.manual_seed(0),
-        layers.HeteroGraphConv({"_E": layers.GraphConv(WIDTH, 3)}).to(g.device)(
+    "RelGraphConv": seeded(
+        lambda g: layers.RelGraphConv(WIDTH, 3, 3).to(g.device)(g, g.ndata["x"], types(g))
+    ),
+    "HeteroGraphConv": seeded(
+        lambda g: layers.HeteroGraphConv({"_E": layers.GraphConv(WIDTH, 3)}).to(g.device)(
             g, {"_N": g.ndata["x"]}
-        ),
-    )[1],
+        )
+    ),
     "EdgePredictor": lambda g: layers.EdgePredictor("dot")(g.ndata["x"], g.ndata["x"].flip(0)),
     "ReLUDropout": lambda g: layers.ReLUDropout(0.0)(g.ndata["x"] - 1),
-    "TypedLinear": lambda g: (
-        torch.manual_seed(0),
-        layers.TypedLinear(WIDTH, 3, 3).to(g.device)(g.edata["e"], types(g)),
-    )[1],
-    "WeightBasis": lambda g: (
-        torch.manual_seed(0),
-        layers.WeightBasis((WIDTH, 3), 2, 3).to(g.device)(),
-    )[1],
+    "TypedLinear": seeded(
+        lambda g: layers.TypedLinear(WIDTH, 3, 3).to(g.device)(g.edata["e"], types(g))
+    ),
+    "WeightBasis": seeded(lambda g: layers.WeightBasis((WIDTH, 3), 2, 3).to(g.device)()),
     "edge_softmax": lambda g: layers.edge_softmax(g, g.edata["e"]),
 }
 

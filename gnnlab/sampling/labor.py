@@ -17,7 +17,7 @@ NeurIPS 2023.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -101,11 +101,6 @@ def sample_labors(
         For each edge type, shape (K,), float32: weights of the edges for a mean over them. With
         ``prob`` the mean that they estimate is weighted by it.
 
-    Raises
-    ------
-    InvalidInput
-        ``importance_sampling`` and weights other than a mask are given together.
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -115,10 +110,6 @@ def sample_labors(
     >>> sources = {tuple(frontier.in_edges(v)[0].tolist()) for v in range(4)}
     >>> len(sources), frontier.edata["edge_probs"].unique()  # all take the same
     (1, tensor([0.3750]))
-
-    References
-    ----------
-    Balin and Çatalyürek, NeurIPS 2023.
     """
     if edge_dir not in ("in", "out"):
         raise InvalidInput(f"edge_dir must be 'in' or 'out'; found {edge_dir!r}")
@@ -164,15 +155,9 @@ def take_layer(
 ) -> dict[EdgeType, Taken]:
     """Sample edges of every type for one layer, as :func:`sample_layer` does in another way.
 
-    Parameters
-    ----------
-    g, seeds, fanouts, prob, excluded, inward
-        As for :func:`sample_layer`.
-    key : int
-        64-bit name of the numbers r_t. The number of a node depends on the key, its type and its
-        ID: it is the same for all edge types.
-    importance : int
-        Rounds of importance sampling.
+    ``key`` is the 64-bit name of the numbers r_t. The number of a node depends on the key, its type
+    and its ID: it is the same for all edge types. ``importance`` is the number of rounds of
+    importance sampling.
     """
     every = {etype: -1 if fanout else 0 for etype, fanout in fanouts.items()}
     around = sample_layer(g, seeds, every, prob, False, excluded, inward)
@@ -238,19 +223,34 @@ def _weights_of(
     return found
 
 
-def _in_proportion(
-    row: torch.Tensor, value: torch.Tensor, degree: torch.Tensor, quota: torch.Tensor
+def _capped(
+    row: torch.Tensor,
+    values: torch.Tensor,
+    summed: torch.Tensor,
+    all_taken: torch.Tensor,
+    factor: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> torch.Tensor:
-    """Return p = min(1, c · value), where c makes the sum of each row its quota."""
-    sure = (quota == degree)[row]
+    """Return p = min(1, c · values), where each row has a factor c.
+
+    The factor is computed from the number of edges of a row with p = 1, and the sum of ``summed``
+    over the others. Rows of which all edges are taken have p = 1.
+    """
+    sure = all_taken[row]
     while True:
-        count = torch.bincount(row[sure], minlength=len(degree))
-        rest = value.new_zeros(len(degree)).index_add_(0, row, torch.where(sure, 0.0, value))
-        p = torch.where(sure, 1.0, value * ((quota - count) / rest)[row])
+        count = torch.bincount(row[sure], minlength=len(all_taken))
+        rest = summed.new_zeros(len(count)).index_add_(0, row, torch.where(sure, 0.0, summed))
+        p = torch.where(sure, 1.0, values * factor(count, rest)[row])
         more = p >= 1
         if bool((more == sure).all()):
             return p
         sure = sure | more
+
+
+def _in_proportion(
+    row: torch.Tensor, value: torch.Tensor, degree: torch.Tensor, quota: torch.Tensor
+) -> torch.Tensor:
+    """Return p = min(1, c · value), where c makes the sum of each row its quota."""
+    return _capped(row, value, value, quota == degree, lambda count, rest: (quota - count) / rest)
 
 
 def _by_importance(
@@ -283,13 +283,8 @@ def _of_variance(
     That is the variance of ``quota`` draws without replacement (equation 11 of the paper).
     """
     target = degree.double().square() / quota
-    sure = (quota == degree)[row]
-    inverse = 1 / preference
-    while True:
-        count = torch.bincount(row[sure], minlength=len(degree))
-        rest = inverse.new_zeros(len(degree)).index_add_(0, row, torch.where(sure, 0.0, inverse))
-        p = torch.where(sure, 1.0, preference * (rest / (target - count))[row])
-        more = p >= 1
-        if bool((more == sure).all()):
-            return p
-        sure = sure | more
+
+    def factor(count: torch.Tensor, rest: torch.Tensor) -> torch.Tensor:
+        return rest / (target - count)
+
+    return _capped(row, preference, 1 / preference, quota == degree, factor)

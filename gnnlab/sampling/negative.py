@@ -31,7 +31,6 @@ def global_uniform_negative_sampling(
 
     Parameters
     ----------
-    g : Graph
     num_samples : int
     exclude_self_loops : bool
         Never pair a node with itself.
@@ -79,15 +78,12 @@ def non_edges(
 
     Parameters
     ----------
-    relation : Relation
     names : torch.Tensor
         Shape (S,), int64: an ID for each random stream.
     per_name : int
         Pairs per stream.
     key : int
         64-bit key of the call.
-    exclude_self_loops, replace : bool
-        See :func:`global_uniform_negative_sampling`.
 
     Returns
     -------

@@ -44,7 +44,6 @@ def random_walk(
 
     Parameters
     ----------
-    g : Graph
     nodes : IDs
         Start nodes, one walk each; a node that occurs k times starts k walks.
     metapath : sequence of edge types, optional
@@ -67,12 +66,6 @@ def random_walk(
         Only with ``return_eids``. Shape (walks, steps); −1 as above.
     types : torch.Tensor
         Shape (steps + 1,): the node type of each column, by its number.
-
-    Raises
-    ------
-    InvalidInput
-        Neither or both of ``metapath`` and ``length`` are given, consecutive edge types do not
-        connect, or a probability is not from 0 to 1.
 
     Examples
     --------
@@ -174,7 +167,6 @@ class RandomWalkNeighborSampler:
 
     Parameters
     ----------
-    G : Graph
     num_traversals : int
         Most traversals of the metapath in a walk.
     termination_prob : float
@@ -188,11 +180,6 @@ class RandomWalkNeighborSampler:
         one edge type.
     weight_column : str
         Name of the edge feature that counts how many walks ended at the neighbor.
-
-    Raises
-    ------
-    InvalidInput
-        A number is out of range, or the metapath does not end where it starts.
 
     Examples
     --------

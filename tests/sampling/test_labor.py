@@ -105,27 +105,6 @@ def test_all_edges_when_the_fanout_is_none_or_large(graph: dgl.Graph) -> None:
 
 
 @BY_CASE
-def test_sums_over_probabilities_are_unbiased(graph: dgl.Graph, options: dict) -> None:
-    """The mean of many estimates of Σ w·x is within five standard errors of it, for every seed."""
-    x = graph.ndata["x"]
-    found = []
-    for frontier in many(graph, 5, **options):
-        src, dst = frontier.edges()
-        share = x[src] / frontier.edata["edge_probs"].double()
-        found.append(torch.zeros(graph.num_nodes()).double().index_add_(0, dst, share))
-    estimates = torch.stack(found)
-    allowed = torch.ones(graph.num_edges()).double()
-    if "prob" in options:
-        allowed = (graph.edata[options["prob"]] > 0).double()
-    src, dst = graph.edges()
-    exact = torch.zeros(graph.num_nodes()).double().index_add_(0, dst, x[src] * allowed)
-    error = estimates.std(0) / ROUNDS**0.5
-    if options.get("prob") == "w":  # heavy tails: the normal bound needs more rounds
-        error = error * 1.5
-    assert ((estimates.mean(0) - exact).abs() <= 5 * error + 1e-5).all()
-
-
-@BY_CASE
 def test_weights_make_means_of_constants_exact(graph: dgl.Graph, options: dict) -> None:
     frontier, (weights,) = dgl.sampling.sample_labors(graph, range(NUM_SEEDS), 5, **options)
     counts = frontier.in_degrees()
@@ -270,23 +249,6 @@ def test_loaders_make_the_same_batches(options: dict) -> None:
         ]
 
     assert batches(**options) == batches()
-
-
-def test_layers_take_the_weights() -> None:
-    """The mean of a SAGE layer estimates the mean over all neighbors."""
-    g = dgl.rand_graph(200, 8000)
-    layer = dgl.nn.SAGEConv(1, 1, "mean", bias=False)
-    torch.nn.init.ones_(layer.fc_neigh.weight)
-    torch.nn.init.zeros_(layer.fc_self.weight)
-    x = torch.rand(200, 1)
-    exact = layer(g, x)[:20].flatten()
-    dgl.seed(3)
-    found = []
-    for _ in range(300):
-        input_nodes, _, (block,) = LaborSampler([10], importance_sampling=1).sample(g, range(20))
-        weights = block.edata["edge_weights"]
-        found.append(layer(block, x[input_nodes], edge_weight=weights).flatten())
-    assert (torch.stack(found).mean(0) - exact).abs().max() < 0.03
 
 
 def test_on_parts_all_edges_are_compared(tmp_path: Any) -> None:

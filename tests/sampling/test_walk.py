@@ -131,13 +131,13 @@ def test_neighbors_are_those_met_most_often(monkeypatch: pytest.MonkeyPatch) -> 
 def test_bad_samplers_are_refused() -> None:
     g = shop()
     sampler = dgl.sampling.RandomWalkNeighborSampler
-    with pytest.raises(InvalidInput, match="must end at the node type where it starts"):
+    with pytest.raises(InvalidInput, match="metapath"):
         sampler(g, 1, 0.5, 10, 3, metapath=["buys"])
-    with pytest.raises(InvalidInput, match="num_random_walks must be a whole number from 1"):
+    with pytest.raises(InvalidInput, match="num_random_walks"):
         sampler(g, 1, 0.5, 0, 3, metapath=["buys", "bought by"])
-    with pytest.raises(InvalidInput, match="termination_prob must be from 0 to 1; found 2"):
+    with pytest.raises(InvalidInput, match=r"termination_prob.*2"):
         sampler(g, 1, 2, 10, 3, metapath=["buys", "bought by"])
-    with pytest.raises(InvalidInput, match="from 'item' to 'item' one edge type is needed"):
+    with pytest.raises(InvalidInput, match="'item'"):
         dgl.sampling.PinSAGESampler(g, "item", "item", 1, 0.5, 10, 3)
     with pytest.raises(OutOfRange):
         dgl.sampling.PinSAGESampler(g, "item", "user", 1, 0.5, 10, 3)([99])
