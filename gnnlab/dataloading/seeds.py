@@ -46,18 +46,7 @@ class Seeds:
 
 
 def read_indices(graph: Graph, indices: Any) -> Seeds:
-    """Return the seeds of a loader, from IDs or masks.
-
-    Parameters
-    ----------
-    graph : Graph or DistGraph
-    indices : tensor, numpy array, list, or dict of them by type
-        IDs, or a mask with one entry per node or edge.
-
-    Raises
-    ------
-    InvalidInput
-        Neither integer IDs of one dimension nor a mask of the right length.
+    """Return the seeds of a loader, from IDs or masks, or a dict of them by type.
 
     Examples
     --------
