@@ -48,11 +48,6 @@ def load_arrays(path: str | Path) -> RawDataset:
     Returns
     -------
     RawDataset
-
-    Raises
-    ------
-    InvalidInput
-        The file is missing or damaged.
     """
     arrays: dict[str, Any] = open_npz(Path(path), _NAMES)
     for name in ("name", "num_classes"):

@@ -44,11 +44,6 @@ class DownloadFailed(GNNLabError, OSError):
 def data_home() -> Path:
     """Return the folder of downloads: ``$GNNLAB_DATA_DIR``, by default in the user's cache.
 
-    Raises
-    ------
-    InvalidInput
-        The variable is not set and the user has no home folder.
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -77,16 +72,8 @@ def local_files(
 ) -> Path:
     """Return the folder that holds all files of a data set, after downloading those it lacks.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set, and of its folder in the data home.
-    files : dict
-        URL → SHA-256, or None.
-    folder : str or Path, optional
-        A folder that the user chose. Checksums are not compared for files that it holds already.
-    progress : bool
-        Whether to show a bar when a download takes longer than a second.
+    ``files`` holds URL → SHA-256, or None. Files that a folder of the user's choice holds already
+    are not compared with their checksums.
     """
     target = data_folder(name, folder)
     for url, sha256 in files.items():
@@ -106,13 +93,7 @@ def local_archive(
 ) -> Path:
     """Return the folder ``unpacked``, after downloading and unpacking an archive if it is missing.
 
-    Parameters
-    ----------
-    url : str
-    unpacked : Path
-        The archive is stored beside it.
-    progress, sha256, room, one_folder
-        As in :func:`fetch` and :func:`unpack`.
+    The archive is stored beside it. Arguments are those of :func:`fetch` and :func:`unpack`.
     """
     if not unpacked.is_dir():
         with locked(unpacked.parent):
@@ -209,11 +190,6 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
     -------
     pathlib.Path
         ``folder``.
-
-    Raises
-    ------
-    InvalidInput
-        The archive is damaged, or holds a path that leads outside of the target folder.
 
     Examples
     --------

@@ -54,11 +54,6 @@ def read_facebook(
         Reduced features are divided by the standard deviation of all their entries. Classes are the
         page types in alphabetical order: company, government, politician, tvshow.
 
-    Raises
-    ------
-    InvalidInput
-        A file is missing or wrong; the message names the file and the line or page.
-
     Examples
     --------
     >>> from gnnlab.data.facebook import read_facebook

@@ -28,8 +28,6 @@ from gnnlab.kernels.rng import below, draw, uniform
 from gnnlab.random import fold
 from gnnlab.system.bars import progress_bar
 
-__all__ = ["generate"]
-
 NUM_CLASSES = 47
 INSIDE = 0.8  # probability that the second endpoint is drawn from the first one's community
 EXPONENT = 2.5  # of the power law of degrees
@@ -77,11 +75,6 @@ def generate(
     RawDataset
         ``num_edges // 2`` distinct edges u → v with u < v, in random order; 8 % of the nodes for
         training, 2 % for validation, 90 % for testing, like ogbn-products.
-
-    Raises
-    ------
-    InvalidInput
-        A size is out of range, or there are too many edges for so few nodes.
 
     Examples
     --------

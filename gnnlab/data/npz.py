@@ -56,11 +56,6 @@ def read_citations(
     RawDataset
         ``feat`` has a row per paper and a column per word; Cora's holds 0 and 1.
 
-    Raises
-    ------
-    InvalidInput
-        The file is missing, damaged or not of this layout.
-
     Examples
     --------
     >>> from gnnlab.data.npz import read_citations

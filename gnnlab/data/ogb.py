@@ -24,8 +24,6 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.data.table import read_floats, read_integers
 from gnnlab.errors import InvalidInput
 
-__all__ = ["read_ogb"]
-
 _PARTS = ("train", "valid", "test")
 
 
@@ -49,11 +47,6 @@ def read_ogb(
     -------
     RawDataset
         The edges of the file: OGB stores an undirected edge in one direction only.
-
-    Raises
-    ------
-    InvalidInput
-        A file is missing, damaged or wrong; the message names the file and the line.
 
     Examples
     --------

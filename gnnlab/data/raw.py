@@ -31,13 +31,6 @@ class RawDataset:
     num_classes : int
         C.
 
-    Raises
-    ------
-    InvalidInput
-        The shapes of the arrays do not fit each other.
-    OutOfRange
-        An edge or a split holds the ID of a node that does not exist.
-
     Examples
     --------
     >>> from gnnlab.data.digits import read_digits

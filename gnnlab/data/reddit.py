@@ -36,11 +36,6 @@ def read_reddit(folder: str | Path, self_loop: bool = False) -> RawDataset:
     RawDataset
         The edges of the file.
 
-    Raises
-    ------
-    InvalidInput
-        A file is missing, damaged, not of this layout, or of the other variant.
-
     Examples
     --------
     >>> from gnnlab.data.reddit import read_reddit

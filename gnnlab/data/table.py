@@ -63,11 +63,6 @@ def read_integers(
     list of numpy.ndarray
         One array of shape (rows,) per column; int32 if ``below`` allows it, else int64.
 
-    Raises
-    ------
-    InvalidInput
-        A cell is wrong or the file is damaged; the message names the file and the line.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -79,7 +74,7 @@ def read_integers(
     [array([0, 1], dtype=int32), array([1, 2], dtype=int32)]
     """
     path = Path(path)
-    table = _Table(path, np.int32 if below <= 2**31 else np.int64, "F", rows, rows_from)
+    table = _Rows(path, np.int32 if below <= 2**31 else np.int64, "F", rows, rows_from)
     for values in integer_chunks(path, columns, below=below, header=header, progress=progress):
         table.add(values)
     return list(table.take(columns).T)
@@ -125,26 +120,15 @@ def read_floats(
 
     Parameters
     ----------
-    path : str or Path
-        A ``.csv`` or ``.csv.gz`` file without a header.
+    path, rows, rows_from, progress
+        As for :func:`read_integers`; without a header.
     columns : int, optional
         How many numbers a line must hold; by default as many as the first one.
-    rows : int, optional
-        How many lines the file must hold; any number by default.
-    rows_from : str
-        Source of ``rows``, for error messages.
-    progress : bool
-        Whether to show a bar when reading takes longer than a second.
 
     Returns
     -------
     numpy.ndarray
         Shape (rows, columns), float32.
-
-    Raises
-    ------
-    InvalidInput
-        A cell is wrong or the file is damaged; the message names the file and the line.
 
     Examples
     --------
@@ -158,7 +142,7 @@ def read_floats(
            [-2.e+03,  0.e+00]], dtype=float32)
     """
     path = Path(path)
-    table = _Table(path, np.float32, "C", rows, rows_from)
+    table = _Rows(path, np.float32, "C", rows, rows_from)
     for line, frame in _chunks(path, columns, False, None, progress):
         columns = columns or frame.shape[1]
         if frame.shape[1] != columns or any(dtype.kind not in "if" for dtype in frame.dtypes):
@@ -171,7 +155,7 @@ def read_floats(
     return table.take(columns or 0)
 
 
-class _Table:
+class _Rows:
     """Collects chunks of rows, in one preallocated array if their number is known."""
 
     def __init__(

@@ -19,20 +19,7 @@ def choose_cores(
     loader_cores: Sequence[int] | None,
     compute_cores: Sequence[int] | None,
 ) -> tuple[list[int], list[int]]:
-    """Choose a core for each worker, and the cores of the training process.
-
-    Parameters
-    ----------
-    num_workers : int
-    allowed : sequence of int
-        Cores that this process may use.
-    loader_cores, compute_cores : sequence of int, optional
-        By default the first ``num_workers`` allowed cores, and the others.
-
-    Raises
-    ------
-    InvalidInput
-        There are no workers, too few cores, or cores that may not be used.
+    """Choose a core for each worker, and the cores of the training process, of those allowed.
 
     Examples
     --------

@@ -65,11 +65,6 @@ class CapturedTraining:
     slack : float
         Part by which the padded blocks are larger than the largest mini-batch so far.
 
-    Raises
-    ------
-    InvalidInput
-        The loss depends on padding rows, or something of the above is not given.
-
     Examples
     --------
     >>> import gnnlab as dgl, torch

@@ -6,10 +6,6 @@ node representations from the blocks and scores both graphs with ``apply_edges``
 
 Representations must not be computed from the edge that is to be predicted, nor from its reverse
 edge. ``exclude`` selects the edges that the blocks leave out.
-
-References
-----------
-DGL user guide, chapters 6.2 and 6.3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ executor makes them, each from its task: (key of the epoch, number of the batch,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,74 @@ import torch
 from gnnlab import random, trace
 from gnnlab.dataloading import executors
 from gnnlab.dataloading.executors import Executor, Inline, Thread, Workers
-from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.system.ending import await_torch_at_exit
 
 _has_warned = False  # of ranks with the same seeds
+
+
+class Position:
+    """The epoch of a loader, and how many of its batches have been returned.
+
+    A batch is a function of (key of the epoch, number of the batch). So a loader that loads a
+    position resumes in the middle of an epoch with the same batches.
+
+    Examples
+    --------
+    >>> from gnnlab.dataloading.epochs import Position
+    >>> position = Position()
+    >>> key, first = position.begin(lambda epoch: 100 + epoch)
+    >>> batches = position.count(iter("abc"), 3)
+    >>> next(batches), position.state()
+    ('a', {'epoch': 0, 'batch': 1, 'key': 100})
+    >>> list(batches), position.state()
+    (['b', 'c'], {'epoch': 1, 'batch': 0, 'key': None})
+    """
+
+    def __init__(self) -> None:
+        self._next: tuple[int, int, int | None] = (0, 0, None)  # epoch, batch, key
+        self._current: list[int] | None = None  # the same of the epoch that is being iterated
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the next epoch; if that is the epoch to be resumed, resume it."""
+        if epoch != self._next[0]:
+            self._next = (epoch, 0, None)
+
+    def begin(self, make_key: Callable[[int], int]) -> tuple[int, int]:
+        """Begin or resume the next epoch; return its key and the number of its first batch."""
+        epoch, first, key = self._next
+        if key is None:
+            key = make_key(epoch)
+        self._next = (epoch + 1, 0, None)
+        self._current = [epoch, first, key]
+        return key, first
+
+    def count(self, batches: Iterator[Any], number: int) -> Iterator[Any]:
+        """Yield ``number`` batches; the epoch ends with them, or when the loop is left early."""
+        return self._count(batches, number, self._current or [])
+
+    def _count(self, batches: Iterator[Any], number: int, current: list[int]) -> Iterator[Any]:
+        try:
+            for _ in range(number):
+                current[1] += 1
+                yield next(batches)  # no variable: it would keep the batch alive
+        finally:
+            if self._current is current:
+                self._current = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the position as plain values."""
+        return dict(zip(("epoch", "batch", "key"), self._current or self._next, strict=True))
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Load the position of another loader; the next iteration yields the rest of its epoch."""
+        try:
+            epoch, batch, key = int(state["epoch"]), int(state["batch"]), state["key"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"not the state of a loader: {error!r} in {state!r}") from None
+        self._next, self._current = (epoch, batch, key), None
 
 
 class Loader:
@@ -149,13 +210,7 @@ class Loader:
         return {**self._position.state(), "cut": self._batching()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume at the position of another loader: the next iteration has the rest of its epoch.
-
-        Raises
-        ------
-        InvalidInput
-            This loader splits the seeds into other batches.
-        """
+        """Resume at the position of another loader of the same batches."""
         if state.get("cut") != self._batching():
             raise InvalidInput(
                 f"the state is of a loader with {state.get('cut')}; this one has "

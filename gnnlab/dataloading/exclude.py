@@ -22,12 +22,7 @@ _MODES = ("self", "reverse_id", "reverse_types")
 class Exclusion:
     """Find the edges that the blocks of a mini-batch of edges leave out.
 
-    Parameters
-    ----------
-    mode : {None, "self", "reverse_id", "reverse_types"} or callable
-    reverse_eids : tensor of shape (E,), or dict of them by edge type, optional
-    reverse_etypes : dict, optional
-        See :func:`gnnlab.dataloading.as_edge_prediction_sampler`.
+    The arguments are those of :func:`gnnlab.dataloading.as_edge_prediction_sampler`.
 
     Examples
     --------
@@ -59,14 +54,7 @@ class Exclusion:
         self._checked: set[EdgeType] = set()
 
     def __call__(self, g: Graph, edges: Any) -> Any:
-        """Return the distinct edges to leave out, as a tensor or dict like ``edges``, or None.
-
-        Parameters
-        ----------
-        g : Graph or DistGraph
-        edges : torch.Tensor, or dict of torch.Tensor by canonical edge type
-            The edges of the mini-batch.
-        """
+        """Return the distinct edges to leave out of a mini-batch's blocks, in its form, or None."""
         if self.mode is None or self.mode == "self":
             return None if self.mode is None else edges
         if callable(self.mode):

@@ -27,8 +27,6 @@ from gnnlab.graph.graph import Graph
 from gnnlab.multiprocessing import check_sockets, explained, raise_file_limit
 from gnnlab.system import accelerators
 
-__all__ = ["Executor", "Inline", "Thread", "Workers", "choose", "chosen_by", "received"]
-
 _choice = threading.local()  # .function: see chosen_by()
 
 

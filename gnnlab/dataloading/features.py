@@ -30,19 +30,11 @@ def graphs_in(batch: Any) -> Iterator[Graph]:
 def attach_features(
     graph: Graph, batch: Any, sampled: Any = None, fetch: Callable[..., Any] | None = None
 ) -> None:
-    """Set the features of nodes and edges on each graph of a mini-batch, as lazy columns.
+    """Set the features of ``graph`` on each graph of a mini-batch, as lazy columns.
 
-    Parameters
-    ----------
-    graph : Graph
-        Holds the features.
-    batch : nested tuples, lists and dicts
-        Result of a sampler. Only graphs with original IDs get features; those that the sampler has
-        set are kept.
-    sampled : nested tuples, lists and dicts, optional
-        The batch before it was moved to another device.
-    fetch : callable, optional
-        ``fetch(frame, name, ids)`` returns rows on the device of the batch.
+    Only graphs with original IDs get features; those that the sampler has set are kept. ``sampled``
+    is the batch before it was moved to another device; ``fetch(frame, name, ids)`` returns rows on
+    the device of the batch.
     """
     sources = graph.node_frames()
     before = batch if sampled is None else sampled

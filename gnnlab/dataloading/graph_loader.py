@@ -29,7 +29,7 @@ def collate_graphs(items: Sequence[Any]) -> Any:
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> from gnnlab.dataloading.collate import collate_graphs
+    >>> from gnnlab.dataloading.graph_loader import collate_graphs
     >>> both, labels = collate_graphs([(dgl.graph(([0], [1])), 3), (dgl.graph(([1], [0])), 4)])
     >>> both.num_nodes(), labels
     (4, tensor([3, 4]))

@@ -3,10 +3,6 @@
 A loader shuffles the seeds, splits them into batches, calls a sampler for each, and attaches
 features. Sampling can run ahead of training, in a thread or in worker processes
 (:mod:`gnnlab.dataloading.executors`).
-
-References
-----------
-DGL user guide, chapters 6.1 to 6.3.
 """
 
 from __future__ import annotations
@@ -210,11 +206,6 @@ class DataLoader(Loader):
             this process may use, and the rest.
         verbose : bool
             Print the cores.
-
-        Raises
-        ------
-        InvalidInput
-            The loader has no workers, or there are too few cores.
         """
         if not affinity.can_pin():
             yield

@@ -16,11 +16,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_ids
 from gnnlab.graph.names import EdgeType, describe
@@ -50,9 +49,7 @@ class NegativeSampler(ABC):
     """
 
     def __init__(self, k: int) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise InvalidInput(f"k is a number of negative pairs per edge, 1 or more; found {k!r}")
-        self.k: int = int(k)
+        self.k = whole_number(k, "k, the number of negative pairs per edge,", 1)
 
     def __call__(self, g: Graph, eids: Any) -> Any:
         """Draw pairs for edges.
@@ -231,12 +228,7 @@ class GlobalUniform(NegativeSampler):
 def graph_of_pairs(g: Graph, pairs: Any, etypes: list[EdgeType]) -> Graph:
     """Make a graph on all nodes of ``g`` whose edges are the pairs of a negative sampler.
 
-    Parameters
-    ----------
-    g : Graph
-    pairs : (src, dst) or dict of (src, dst) by edge type
-    etypes : list of tuple
-        Edge types of the mini-batch.
+    ``etypes`` are the edge types of the mini-batch.
     """
     if not isinstance(pairs, Mapping):
         if len(etypes) != 1:

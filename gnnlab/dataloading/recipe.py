@@ -20,8 +20,6 @@ from gnnlab.dataloading.sampler import check_ids_of, innermost, to_device
 from gnnlab.dataloading.transfer import Transfer
 from gnnlab.graph.graph import Graph
 
-__all__ = ["GraphRecipe", "Recipe", "Task"]
-
 Task = tuple[int, int, Any]
 
 

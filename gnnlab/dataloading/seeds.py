@@ -64,20 +64,9 @@ class Seeds:
 
 
 def read_indices(graph: Graph, indices: Any, times: Any = None) -> Seeds:
-    """Return the seeds of a loader, from IDs or masks.
+    """Return the seeds of a loader, from IDs or masks, or a dict of them by type.
 
-    Parameters
-    ----------
-    graph : Graph or DistGraph
-    indices : tensor, numpy array, list, or dict of them by type
-        IDs, or a mask with one entry per node or edge.
-    times : tensor, numpy array, list, or dict of them by type, optional
-        The time of each seed.
-
-    Raises
-    ------
-    InvalidInput
-        Neither integer IDs of one dimension nor a mask of the right length.
+    ``times`` has the time of each seed, in the same form.
 
     Examples
     --------

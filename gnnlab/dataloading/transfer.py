@@ -96,7 +96,7 @@ class Transfer:
         self._stream: Any = None
         self._buffers: deque[tuple[torch.Tensor | None, Any]] = deque([(None, None)] * 2)
         self._room = 1 << 16  # bytes for the structure of a batch
-        self._tables: dict[tuple[int, str], _Table] = {}
+        self._tables: dict[tuple[int, str], _CachedRows] = {}
         self._lock, self._local = threading.RLock(), threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -225,15 +225,7 @@ class Transfer:
 
     # --------------------------------------------------------------- features
     def rows(self, source: Any, name: str, ids: torch.Tensor) -> torch.Tensor:
-        """Return rows of a feature, on the device unless its graph is on another one.
-
-        Parameters
-        ----------
-        source : Frame or DistFrame
-        name : str
-        ids : torch.Tensor
-            Shape (K,), int32 or int64.
-        """
+        """Return rows of a feature, on the device unless its graph is on another one."""
         whole = source[name] if isinstance(source, Frame) else None
         if whole is not None and whole.device.type != "cpu":
             self._follow_writes(whole)
@@ -270,7 +262,7 @@ class Transfer:
     # ------------------------------------------------------------------ cache
     def _table(
         self, source: Frame, name: str, whole: torch.Tensor, matrix: torch.Tensor
-    ) -> _Table | None:
+    ) -> _CachedRows | None:
         """Return the cached rows of a feature, if they are to be cached and still as they were."""
         most = self._cached.get(source.what, {}).get(name)
         if not most:
@@ -284,7 +276,7 @@ class Transfer:
                 slots[chosen] = torch.arange(len(chosen), dtype=torch.int32)
                 read, values = versions([whole]), self._gather(matrix, chosen)
                 hits = torch.zeros(1, dtype=torch.int64, device=self.device)
-                self._tables[key] = _Table(
+                self._tables[key] = _CachedRows(
                     f"{kind}/{name}", read, slots, self.copy(slots), values, hits
                 )
             table = self._tables[key]
@@ -338,7 +330,7 @@ class _Structure:
 
 
 @dataclass
-class _Table:
+class _CachedRows:
     """Rows of a feature that are on the device; only the own stream uses them."""
 
     name: str

@@ -4,10 +4,6 @@ A good assignment cuts few edges, because a cut edge causes traffic in every epo
 work of the parts. ``metis`` is best at both. ``ldg`` needs no other package and much less memory;
 it comes close on graphs with communities, less so on others. ``random`` is the baseline: it cuts
 all but 1/K of the edges.
-
-References
-----------
-DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 """
 
 from __future__ import annotations
@@ -21,24 +17,13 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput, NotFound, whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.homogeneous import to_homogeneous
 from gnnlab.graph.names import describe
 from gnnlab.graph.relation import Relation
 from gnnlab.partition.metis import SLACK, default_method, metis
 from gnnlab.random import generator
-
-__all__ = [
-    "assign",
-    "assign_ldg",
-    "assign_randomly",
-    "check_assignment",
-    "classes_of",
-    "fill_empty",
-    "warn_of_empty",
-    "weights_of",
-]
 
 METHODS = ("metis", "ldg", "random")
 _TOLERATED = 1.1  # load over share that METIS is allowed
@@ -64,21 +49,8 @@ def assign(
     Parameters
     ----------
     g : Graph
-    num_parts : int
-        K.
-    part_method : {"metis", "ldg", "random"} or callable, optional
-        By default METIS, or LDG where pymetis is not installed.
-        A callable gets ``(g, num_parts)`` and returns the part of each node: integers of shape
-        (N,), N counting the nodes of all types in the order of ``g.ntypes``, or a dictionary with
-        those of each type.
-        METIS runs in a forked process, so that its parts depend on :func:`gnnlab.seed` alone.
-    balance_ntypes : tensor or dict of str to tensor, optional
-        A class for each node, such as the train mask; each part gets its share of each class. For
-        a typed graph a dictionary, or shape (N,). By default, the node types.
-    balance_edges : bool
-        Balance in-edges as well. ``random`` ignores it.
-    objtype : {"cut", "vol"}
-        What METIS minimizes: the edges between parts, or the node copies that they need.
+    num_parts, part_method, balance_ntypes, balance_edges, objtype
+        As for :func:`gnnlab.partition.partition_graph`.
     num_trainers_per_machine : int
         T; trainers p · T to p · T + T − 1 share part p.
 
@@ -86,11 +58,6 @@ def assign(
     -------
     part, trainer : numpy.ndarray
         Shape (N,), int32. The same array where T is 1.
-
-    Raises
-    ------
-    InvalidInput
-        An argument is invalid, or METIS is requested and not installed.
 
     Examples
     --------
@@ -102,12 +69,8 @@ def assign(
     ((1000,), 250, [6, 7])
     """
     counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
-    for name, value in (
-        ("num_parts", num_parts),
-        ("num_trainers_per_machine", num_trainers_per_machine),
-    ):
-        if int(value) != value or value < 1:
-            raise InvalidInput(f"{name} must be an integer of at least 1; found {value!r}")
+    whole_number(num_parts, "num_parts", 1)
+    whole_number(num_trainers_per_machine, "num_trainers_per_machine", 1)
     if objtype not in ("cut", "vol"):
         raise InvalidInput(f'objtype must be "cut" or "vol"; found {objtype!r}')
     method = default_method() if part_method is None else part_method
@@ -255,18 +218,8 @@ def assign_ldg(
 ) -> np.ndarray:
     """Run LDG over a stream of nodes until hardly any of them changes its part.
 
-    Parameters
-    ----------
-    blocks : callable
-        Starts the stream; yields ``nodes, first, neighbors`` as ``kernels.ldg.place`` takes them.
-    weights : ndarray
-        Shape (N, C), int64.
-    num_parts : int
-
-    Returns
-    -------
-    ndarray
-        Shape (N,), int32.
+    ``blocks`` starts the stream, of ``nodes, first, neighbors`` as ``kernels.ldg.place`` takes
+    them; ``weights``, (N, C), are those of :func:`weights_of`. The parts have shape (N,), int32.
     """
     capacity = _capacity(weights, num_parts)
     part = np.full(len(weights), -1, np.int32)

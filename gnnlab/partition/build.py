@@ -26,29 +26,15 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass
 class IDMap:
-    """New type-wise IDs of the nodes of one type.
+    """New type-wise IDs of the nodes of one type; IDs are int32 or int64."""
 
-    Attributes
-    ----------
-    ranges : numpy.ndarray
-        Shape (K + 1,), int64: part p owns the new IDs ``ranges[p]`` to ``ranges[p + 1] - 1``.
-    new, old : numpy.ndarray
-        Shapes (N,), int32 or int64: the new ID of each old one, and the old ID of each new one.
-    """
-
-    ranges: np.ndarray
-    new: np.ndarray
-    old: np.ndarray
+    ranges: np.ndarray  # (K + 1,), int64: part p owns the new IDs ranges[p] to ranges[p + 1] − 1
+    new: np.ndarray  # (N,): the new ID of each old one
+    old: np.ndarray  # (N,): the old ID of each new one
 
 
 def renumber_nodes(part_of: np.ndarray, num_parts: int) -> IDMap:
-    """Number nodes part by part, within a part in the old order.
-
-    Parameters
-    ----------
-    part_of : numpy.ndarray
-        Shape (N,), int32: the part of each node of one type.
-    num_parts : int
+    """Number the nodes of one type part by part, within a part in the old order.
 
     Examples
     --------
@@ -66,52 +52,26 @@ def renumber_nodes(part_of: np.ndarray, num_parts: int) -> IDMap:
 
 @dataclass
 class Edges:
-    """Edges of one type under new IDs, grouped by destination; slot k is the k-th of them.
+    """Edges of one type under new IDs, grouped by destination; slot k is the k-th of them."""
 
-    Attributes
-    ----------
-    indptr : numpy.ndarray
-        Shape (N_dst + 1,), int64.
-    indices : numpy.ndarray
-        Shape (E,), int32 or int64: new source ID of each edge.
-    old : numpy.ndarray
-        Shape (E,), int32 or int64: old ID of each edge.
-    """
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    old: np.ndarray
+    indptr: np.ndarray  # (N_dst + 1,), int64
+    indices: np.ndarray  # (E,): new source ID of each edge
+    old: np.ndarray  # (E,): old ID of each edge
 
 
 @dataclass
 class HaloEdges:
-    """Edges of one type that touch a part but belong to other parts; ascending new edge IDs.
+    """Edges of one type that touch a part but belong to other parts, by new edge ID; (H,) each."""
 
-    Attributes
-    ----------
-    eids, src, dst, old : numpy.ndarray
-        Shapes (H,), int32 or int64: new edge ID, new IDs of both ends, old edge ID.
-    """
-
-    eids: np.ndarray
-    src: np.ndarray
+    eids: np.ndarray  # new IDs
+    src: np.ndarray  # new IDs of both ends
     dst: np.ndarray
-    old: np.ndarray
+    old: np.ndarray  # old edge IDs
 
 
 @dataclass
 class RenumberedGraph:
-    """A whole graph under new IDs, and its partition book.
-
-    Attributes
-    ----------
-    nodes : dict
-        Node type → IDMap.
-    edges : dict
-        Canonical edge type → Edges.
-    book : GraphPartitionBook
-        A part owns the in-edges of its nodes.
-    """
+    """A whole graph under new IDs, and its partition book: a part owns in-edges of its nodes."""
 
     nodes: dict[str, IDMap]
     edges: dict[EdgeType, Edges]
@@ -156,16 +116,7 @@ class RenumberedGraph:
 
 
 def renumber_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> RenumberedGraph:
-    """Give all nodes and edges of a graph new IDs.
-
-    Parameters
-    ----------
-    g : Graph
-        On the CPU.
-    part_of : numpy.ndarray
-        Shape (N,), int32: the part of each node, all types in the order of ``g.ntypes``.
-    num_parts : int
-    """
+    """Give all nodes and edges of a graph new IDs; ``part_of`` is that of :func:`assign`."""
     parts = split_by_type(g, part_of)
     nodes = {ntype: renumber_nodes(part, num_parts) for ntype, part in parts.items()}
     edges = {
@@ -189,13 +140,6 @@ def assemble_part(
     graph: RenumberedGraph, part_id: int, num_hops: int
 ) -> tuple[dict[str, Arrays], dict[EdgeType, Arrays]]:
     """Assemble the structure of one part in its form on disk.
-
-    Parameters
-    ----------
-    graph : RenumberedGraph
-    part_id : int
-    num_hops : int
-        Reach of the halo, as for ``partition_graph``.
 
     Returns
     -------

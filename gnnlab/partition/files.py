@@ -3,10 +3,6 @@
 ``<graph_name>.json`` holds the ID ranges of the parts and lists every array with its size and
 checksum; ``part0/``, ``part1/`` … hold one ``.npy`` file an array. Opening a part reads no data:
 the system loads pages on access, and several processes share them.
-
-References
-----------
-DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
 """
 
 from __future__ import annotations
@@ -118,28 +114,16 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class PartConfig:
-    """Parsed content of the JSON file.
-
-    Attributes
-    ----------
-    path : Path
-        The JSON file.
-    graph_name, part_method : str
-    num_parts, halo_hops : int
-    node_ranges, edge_ranges : dict
-        As in :class:`~gnnlab.partition.GraphPartitionBook`.
-    arrays : list of dict
-        Per part: path of an array in the JSON file → ArrayInfo.
-    """
+    """Parsed content of the JSON file."""
 
     path: Path
     graph_name: str
     part_method: str
     num_parts: int
     halo_hops: int
-    node_ranges: dict[str, np.ndarray]
+    node_ranges: dict[str, np.ndarray]  # as in GraphPartitionBook
     edge_ranges: dict[EdgeType, np.ndarray]
-    arrays: list[dict[str, ArrayInfo]]
+    arrays: list[dict[str, ArrayInfo]]  # of each part: path of an array in the JSON file → entry
 
     def book(self, part_id: int) -> GraphPartitionBook:
         """Return the partition book, read from one part."""
@@ -149,21 +133,7 @@ class PartConfig:
 def read_config(
     part_config: str | os.PathLike[str], graph_name: str | None = None, num_parts: int | None = None
 ) -> PartConfig:
-    """Read and check the JSON file of a partitioned graph.
-
-    Parameters
-    ----------
-    part_config : path
-    graph_name : str, optional
-        The graph that it must describe.
-    num_parts : int, optional
-        The number of parts that it must have.
-
-    Raises
-    ------
-    PartitionError
-        The file is missing or damaged, of another program or version, or of another graph.
-    """
+    """Read and check the JSON file of a partitioned graph, which must have this name and parts."""
     if not isinstance(part_config, str | os.PathLike):
         raise PartitionError(
             "expected the path of the JSON file that partition_graph wrote, graph_name.json; found "
@@ -276,13 +246,7 @@ def _relative(name: Any) -> PurePosixPath:
 
 
 def check_inside(config: PartConfig, file: Path) -> None:
-    """Refuse an array that a symbolic link takes out of the folder of the JSON file.
-
-    Raises
-    ------
-    PartitionError
-        The file is outside of that folder.
-    """
+    """Refuse an array that a symbolic link takes out of the folder of the JSON file."""
     real = file.resolve()
     if not real.is_relative_to(config.path.parent.resolve()):
         raise PartitionError(
@@ -324,26 +288,9 @@ def read_offsets(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]
 def open_arrays(
     config: PartConfig, part_id: int, wanted: Callable[[str], bool], verify: bool = True
 ) -> dict[str, torch.Tensor]:
-    """Map the arrays of one part into memory.
+    """Map the wanted arrays of one part into memory; with ``verify``, compare checksums.
 
-    Parameters
-    ----------
-    config : PartConfig
-    part_id : int
-    wanted : callable
-        Takes the path of an array and returns whether to open it.
-    verify : bool
-        Whether to compare checksums, which reads each file once.
-
-    Returns
-    -------
-    dict
-        Path → tensor. Writes to it stay in memory and never reach the file.
-
-    Raises
-    ------
-    PartitionError
-        A file is missing, cut short, changed or of another dtype or shape.
+    Writes to the tensors stay in memory and never reach the files.
     """
     if not hasattr(part_id, "__index__") or not 0 <= part_id < config.num_parts:
         raise OutOfRange(

@@ -1,9 +1,4 @@
-"""Opening parts with the functions of DGL's API.
-
-References
-----------
-DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
-"""
+"""Opening parts with the functions of DGL's API."""
 
 from __future__ import annotations
 

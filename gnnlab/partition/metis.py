@@ -58,24 +58,11 @@ def metis(
     num_parts: int,
     objtype: str,
 ) -> np.ndarray:
-    """Partition with METIS, k-way.
+    """Return the part of each node, (N,), int64, by METIS, k-way.
 
-    Parameters
-    ----------
-    neighbors : callable
-        Takes the integer type that METIS was built for and returns the result of
-        :func:`gnnlab.kernels.ldg.undirected`. METIS takes undirected graphs without repeated edges
-        or self-loops.
-    weights : ndarray
-        Shape (N, C): what a node adds to each of C loads; all loads are balanced.
-    num_parts : int
-        K.
-    objtype : {"cut", "vol"}
-
-    Returns
-    -------
-    ndarray
-        Shape (N,), int64: the part of each node.
+    ``neighbors`` takes the integer type that METIS was built for and returns the result of
+    :func:`gnnlab.kernels.ldg.undirected`: METIS takes undirected graphs without repeated edges or
+    self-loops. ``weights``, (N, C), is what a node adds to each of C loads.
     """
     try:
         import pymetis

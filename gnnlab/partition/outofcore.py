@@ -5,10 +5,6 @@ all else is in files. Edges are read once and validated. LDG then makes several 
 nodes in random order, as in memory, and reads their neighbors from a sorted file. Once the parts
 are known, edges are sorted by new destination in files, of which each part is a range. The result
 is, array for array, that of ``partition_graph``.
-
-References
-----------
-DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 """
 
 from __future__ import annotations
@@ -23,7 +19,14 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound, PartitionError, file_error
+from gnnlab.errors import (
+    GNNLabError,
+    InvalidInput,
+    NotFound,
+    PartitionError,
+    file_error,
+    whole_number,
+)
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import (
@@ -109,8 +112,6 @@ def partition_files(
 
     Raises
     ------
-    InvalidInput
-        A file is not as described above; the message names it.
     PartitionError
         The files cannot be written; an older result is kept.
 
@@ -168,10 +169,8 @@ def partition_files(
 
 def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int) -> None:
     for name, value in (*counts.items(), *numbers.items()):
-        least = 0 if name in counts else 1
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            name = f"num_nodes of type {name!r}" if name in counts else name
-            raise InvalidInput(f"{name} must be an integer of at least {least}; found {value!r}")
+        is_count = name in counts
+        whole_number(value, f"num_nodes of type {name!r}" if is_count else name, int(not is_count))
     if not sources:
         raise InvalidInput("edges must have at least one edge type; found an empty dictionary")
     for etype in sources:
@@ -201,7 +200,6 @@ def _scratch_errors(out_path: StrPath, scratch: StrPath | None) -> Iterator[None
         raise file_error(error, target, message, PartitionError, "cannot_write") from error
 
 
-# --------------------------------------------------------------------------- the parts of nodes
 def _assign(
     graph: EdgeFiles, method: Any, num_parts: int, balance_ntypes: Any, balance_edges: bool
 ) -> np.ndarray:
@@ -257,7 +255,6 @@ def _sort_neighbors(graph: EdgeFiles, order: np.ndarray) -> ExternalSort:
     return rows
 
 
-# --------------------------------------------------------------------------- new IDs
 def _sort_edges(
     graph: EdgeFiles,
     etype: EdgeType,
@@ -284,7 +281,6 @@ def _sort_edges(
     return Edges(indptr, rows.column("src"), rows.column("old")), sorted_features
 
 
-# --------------------------------------------------------------------------- features
 def _save_nodes(
     writer: PartitionWriter,
     ntype: str,

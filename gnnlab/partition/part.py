@@ -8,15 +8,18 @@ nodes it has only those that touch the part.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from gnnlab.errors import PartitionError
+from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EdgeType
-from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType
+from gnnlab.graph.relation import Adjacency, Relation, narrow
 from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import (
     PartConfig,
@@ -26,7 +29,6 @@ from gnnlab.partition.files import (
     read_config,
     unquote_name,
 )
-from gnnlab.partition.homogeneous import LocalIDs, homogeneous_graph
 
 
 @dataclass
@@ -81,18 +83,7 @@ class EdgePart:
 
 @dataclass
 class Part:
-    """One part: its structure, its features and the book of all parts.
-
-    Attributes
-    ----------
-    part_id : int
-    book : GraphPartitionBook
-    graph_name : str
-    nodes : dict
-        Node type → NodePart.
-    edges : dict
-        Canonical edge type → EdgePart.
-    """
+    """One part: its structure, its features and the book of all parts."""
 
     part_id: int
     book: GraphPartitionBook
@@ -127,15 +118,15 @@ class Part:
             ``edata``: "inner_edge", "orig_id", ``dgl.EID`` and ``dgl.ETYPE`` likewise.
         """
         nodes = {
-            ntype: LocalIDs(self.new_nids(ntype), each.orig_ids, each.num_inner)
+            ntype: _LocalIDs(self.new_nids(ntype), each.orig_ids, each.num_inner)
             for ntype, each in self.nodes.items()
         }
         edges = {
-            etype: LocalIDs(self.new_eids(etype), each.orig_ids, each.num_inner)
+            etype: _LocalIDs(self.new_eids(etype), each.orig_ids, each.num_inner)
             for etype, each in self.edges.items()
         }
         relations = {etype: self.relation(etype) for etype in self.edges}
-        return homogeneous_graph(self.book, nodes, edges, relations)
+        return _homogeneous_graph(self.book, nodes, edges, relations)
 
 
 def open_part(
@@ -160,11 +151,6 @@ def open_part(
     -------
     Part
         Tensors may be written to; the files do not change.
-
-    Raises
-    ------
-    PartitionError
-        A file is missing, damaged or belongs to another graph; the message names it.
     """
     config = part_config if isinstance(part_config, PartConfig) else read_config(part_config)
     structure = f"part{part_id}/graph/"
@@ -260,3 +246,60 @@ def _is_halo(ids: torch.Tensor, owned: np.ndarray, bound: int) -> bool:
 
 def _within(ids: torch.Tensor, bound: int) -> bool:
     return len(ids) == 0 or (int(ids.min()) >= 0 and int(ids.max()) < bound)
+
+
+class _LocalIDs(NamedTuple):
+    """The local nodes, or edges, of one type; those that the part owns come first."""
+
+    new: torch.Tensor  # type-wise IDs
+    original: torch.Tensor  # IDs in the user's graph
+    num_owned: int
+
+
+def _homogeneous_graph(
+    book: GraphPartitionBook,
+    nodes: Mapping[str, _LocalIDs],
+    edges: Mapping[EdgeType, _LocalIDs],
+    relations: Mapping[EdgeType, Relation],
+) -> Graph:
+    """Stack the types of a part, in the order of type IDs."""
+    new_nodes = [book.map_to_homo_nid(ids.new, ntype) for ntype, ids in nodes.items()]
+    new_edges = [book.map_to_homo_eid(ids.new, etype) for etype, ids in edges.items()]
+    ndata, node_order = _columns(new_nodes, [*nodes.values()], NID, NTYPE, "inner_node")
+    edata, edge_order = _columns(new_edges, [*edges.values()], EID, ETYPE, "inner_edge")
+    ndata["part_id"] = book.nid2partid(ndata[NID])
+    total = len(node_order)
+    if book.is_homogeneous:
+        del ndata[NTYPE], edata[ETYPE]
+        (relation,) = relations.values()
+    else:
+        positions = torch.empty_like(node_order)
+        positions[node_order] = torch.arange(total)
+        of_type = dict(zip(nodes, positions.split([*map(len, new_nodes)]), strict=True))
+        ends = []
+        for (u, _, v), each in relations.items():
+            src, dst = each.coo()
+            ends.append((of_type[u][src], of_type[v][dst]))
+        src, dst = (torch.cat(side)[edge_order] for side in zip(*ends, strict=True))
+        relation = Relation(total, total, (narrow(src, total), narrow(dst, total)))
+    return Graph(
+        {"_N": total},
+        {ONE_ETYPE: relation},
+        {"_N": Frame(total, ndata)},
+        {ONE_ETYPE: Frame(relation.num_edges, edata, what="edge")},
+    )
+
+
+def _columns(
+    new: list[torch.Tensor], kinds: list[_LocalIDs], own_id: str, type_id: str, inner: str
+) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    """Stack types and sort: owned ones first, each half by homogeneous ID."""
+    ids = torch.cat(new)
+    owned = torch.cat([torch.arange(len(each.new)) < each.num_owned for each in kinds])
+    order = torch.argsort(ids, stable=True)
+    order = torch.cat([order[owned[order]], order[~owned[order]]])
+    counts = torch.tensor([*map(len, new)])
+    kind = torch.repeat_interleave(torch.arange(len(kinds), dtype=torch.int32), counts)
+    original = torch.cat([each.original.long() for each in kinds])
+    columns = {inner: owned.to(torch.uint8), "orig_id": original, own_id: ids, type_id: kind}
+    return {name: column[order] for name, column in columns.items()}, order

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.core import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
@@ -70,15 +70,16 @@ def partition_graph(
         Reach of the halo. With 1, a part holds all edges that touch its nodes; with h, all edges
         that touch a node within h − 1 steps of them, in either direction.
     part_method : str or callable, optional
-        "metis", "ldg", "random", or a function (g, num_parts) → part of each node. By default
-        "metis", or "ldg" where pymetis is not installed.
+        "metis", "ldg", "random", or a function (g, num_parts) → part of each node: integers of
+        shape (N,), the types in the order of ``g.ntypes``, or a dictionary by type. By default
+        "metis", or "ldg" where pymetis is not installed. The parts depend on :func:`gnnlab.seed`.
     reshuffle : bool
         Must be True: without new IDs a part cannot own a range.
     balance_ntypes : dict or torch.Tensor, optional
-        A category per node, or a mask; each is spread evenly over the parts, except categories of
-        fewer nodes than parts.
+        A class for each node, such as the train mask; each is spread evenly over the parts, except
+        classes of fewer nodes than parts. By default, the node types.
     balance_edges : bool
-        Whether to balance in-edges too.
+        Whether to balance in-edges too; "random" ignores it.
     return_mapping : bool
         Whether to return the old ID of each new one.
     num_trainers_per_machine : int
@@ -96,8 +97,6 @@ def partition_graph(
 
     Raises
     ------
-    InvalidInput
-        An argument is invalid.
     PartitionError
         The files cannot be written; an older result is kept.
 
@@ -208,9 +207,8 @@ def _save_features(
 
 def _check_arguments(g: Graph, num_parts: int, num_hops: int, reshuffle: bool) -> None:
     refuse_block(g, "partition_graph")
-    for name, value in (("num_parts", num_parts), ("num_hops", num_hops)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InvalidInput(f"{name} must be an integer of at least 1; found {value!r}")
+    whole_number(num_parts, "num_parts", 1)
+    whole_number(num_hops, "num_hops", 1)
     if not reshuffle:
         raise InvalidInput(
             "reshuffle=False is not supported: a part owns a range of new IDs; "

@@ -3,10 +3,6 @@
 For a cut edge, a machine fetches a node's features from another one. A halo node is a node of
 another part that a part has a copy of. Training waits for the slowest machine in every step, so the
 balance of nodes, edges and training nodes is the largest part, as a multiple of the average.
-
-References
-----------
-DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 """
 
 from __future__ import annotations

@@ -49,13 +49,7 @@ _STAGING = ".draft"
 class ArrayFile:
     """One ``.npy`` file that is written and hashed block by block.
 
-    Parameters
-    ----------
-    file : binary file
-    shape : tuple of int
-        Of the whole array.
-    dtype : torch.dtype
-        Those that numpy lacks are stored as integers of the same width.
+    Values of dtypes that numpy lacks are stored as integers of the same width.
     """
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: torch.dtype) -> None:
@@ -106,13 +100,6 @@ class PartitionWriter:
         Folder of the JSON file; created if it does not exist.
     graph_name : str
     num_parts : int
-
-    Raises
-    ------
-    InvalidInput
-        The graph name is invalid.
-    PartitionError
-        The disk is full, or the folder cannot be written.
 
     Examples
     --------
@@ -185,12 +172,7 @@ class PartitionWriter:
     def open(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> Iterator[ArrayFile]:
         """Open an array for writing block by block.
 
-        Parameters
-        ----------
-        path : str
-            As in the JSON file: ``part0/graph/…``, whatever the folder of the part is called.
-        shape : tuple of int
-        dtype : torch.dtype
+        ``path`` is that in the JSON file: ``part0/graph/…``, whatever the part's folder is called.
         """
         part, _, rest = path.partition("/")
         target = self.folder / self._folders[int(part.removeprefix("part"))] / rest
@@ -202,17 +184,7 @@ class PartitionWriter:
                 self._arrays[path] = array.finish()
 
     def save(self, path: str, values: Any, rows: torch.Tensor | None = None) -> None:
-        """Queue an array, or some rows of it, for writing.
-
-        Parameters
-        ----------
-        path : str
-            As for :meth:`open`.
-        values : torch.Tensor or numpy.ndarray
-            Must not change until :meth:`commit`.
-        rows : torch.Tensor, optional
-            Shape (K,), int32 or int64: the rows to write; they are gathered block by block.
-        """
+        """Queue an array, or some rows of it, for writing; it must not change until commit."""
         values = values if isinstance(values, torch.Tensor) else torch.from_numpy(values)
         count = len(values) if rows is None else len(rows)
         step = max(_BLOCK // max(values[:1].nbytes, 1), 1)

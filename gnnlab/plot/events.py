@@ -48,11 +48,6 @@ def timeline(
     matplotlib.axes.Axes
         Time counts from the first event, in s, ms or µs.
 
-    Raises
-    ------
-    InvalidInput
-        There is no event in the window, or too many events or tracks.
-
     Examples
     --------
     >>> from gnnlab import plot

@@ -53,11 +53,6 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
     -------
     Explorer
 
-    Raises
-    ------
-    InvalidInput
-        A control has no values, or the function has no such argument or returns no figure.
-
     Examples
     --------
     >>> from gnnlab import plot

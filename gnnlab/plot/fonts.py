@@ -52,11 +52,6 @@ def language(lang: str) -> str:
     str
         The language of figures: ``lang``, or "en" if no font has its letters.
 
-    Raises
-    ------
-    InvalidInput
-        There is no such language, or matplotlib is not installed.
-
     Examples
     --------
     >>> from gnnlab import plot

@@ -1,9 +1,4 @@
-"""Draw a partitioned graph: the owner of each node, and the cut edges.
-
-References
-----------
-DGL user guide, section 7.1, "Preprocessing for Distributed Training".
-"""
+"""Draw a partitioned graph: the owner of each node, and the cut edges."""
 
 from __future__ import annotations
 
@@ -58,11 +53,6 @@ def partition_map(
     Returns
     -------
     matplotlib.axes.Axes
-
-    Raises
-    ------
-    InvalidInput
-        The graph is too large or has several types, or the assignment does not fit the graph.
 
     Examples
     --------

@@ -56,11 +56,6 @@ def graph(
     -------
     matplotlib.axes.Axes
 
-    Raises
-    ------
-    InvalidInput
-        The graph is too large or has several types, or the blocks are not of this graph.
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -185,11 +180,6 @@ def sampling_tree(
     Returns
     -------
     matplotlib.axes.Axes
-
-    Raises
-    ------
-    InvalidInput
-        The tree is too large, the graph has several types, or the blocks are not of this graph.
 
     Examples
     --------

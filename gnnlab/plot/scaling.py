@@ -41,11 +41,6 @@ def speedup(
     -------
     matplotlib.axes.Axes
 
-    Raises
-    ------
-    InvalidInput
-        Lengths differ, or a time or a number of machines is not positive.
-
     Examples
     --------
     >>> from gnnlab import plot
@@ -129,11 +124,6 @@ def time_parts(
     matplotlib.axes.Axes
         Time in s, ms or µs; the sum is written above each bar.
 
-    Raises
-    ------
-    InvalidInput
-        ``parts`` is empty, or a time is negative.
-
     Examples
     --------
     >>> from gnnlab import plot
@@ -195,11 +185,6 @@ def explore_time(
     Returns
     -------
     Explorer
-
-    Raises
-    ------
-    InvalidInput
-        A setting is missing in the dictionary, or a time is negative.
 
     Examples
     --------

@@ -35,11 +35,6 @@ def byte_matrix(
     -------
     matplotlib.axes.Axes
 
-    Raises
-    ------
-    InvalidInput
-        The matrix is not square, or has negative or infinite values or NaN.
-
     Examples
     --------
     >>> from gnnlab import plot

@@ -443,18 +443,6 @@ def test_batches_of_a_graph_on_a_gpu_may_go_to_the_cpu(graph):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("on_device", [True, False])
-@pytest.mark.parametrize("prefetch", [0, 2])
-def test_batches_made_in_a_thread_for_a_gpu_are_those_of_the_cpu(graph, on_device, prefetch):
-    there = graph.to(GPU) if on_device else graph
-    found = list(loader(there, device=GPU, prefetch=prefetch))
-    assert content(found) == content(loader(graph, prefetch=0))
-    for inputs, outputs, blocks in found:
-        assert {inputs.device.type, outputs.device.type} == {GPU}
-        assert all(block.device.type == GPU for block in blocks)
-
-
-@pytest.mark.gpu
 @pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
 @pytest.mark.parametrize("fast", ["0", "1"])
 def test_the_thread_has_the_device_of_its_rank(graph, fast, monkeypatch):
