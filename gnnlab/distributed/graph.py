@@ -87,12 +87,7 @@ class DistGraph(GraphSchema):
                 "partition_graph wrote"
             )
         client = context.open_client(graph_name, part_config)
-        if cache_bytes is not None or cache_policy is not None:
-            num_bytes, policy = client.cache_settings
-            client.use_cache(
-                num_bytes if cache_bytes is None else cache_bytes,
-                policy if cache_policy is None else cache_policy,
-            )
+        client.use_cache(cache_bytes, cache_policy)
         super().__init__(client)
 
     # --------------------------------------------------------------- features
@@ -133,7 +128,7 @@ class DistGraph(GraphSchema):
 
         In standalone mode all rows are local, and nothing is counted.
         """
-        return self.client.cache_info()
+        return self.client.cache.info()
 
     @property
     def traffic(self) -> Traffic:
@@ -234,7 +229,8 @@ class DistGraph(GraphSchema):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (*self.client.source, *self.client.cache_settings)
+        cache = self.client.cache
+        return _reopen, (*self.client.source, cache.num_bytes, cache.policy)
 
 
 def _reopen(graph_name: str, part_config: str, cache_bytes: int, cache_policy: str) -> DistGraph:
