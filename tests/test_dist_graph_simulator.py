@@ -23,7 +23,7 @@ from gnnlab.helpers import block_sampler, dist_graph_simulator
 from gnnlab.helpers.block_sampler import Graph, NeighborSampler, fold
 from gnnlab.helpers.dist_graph_simulator import KINDS, DistGraphSimulator
 from gnnlab.simulate import simulate
-from tests.helpers import run_script
+from tests.helpers import examples, run_script
 
 OWNER = torch.tensor([0, 0, 0, 1, 1])
 
@@ -80,7 +80,7 @@ def test_time_is_latency_for_each_round_and_bytes_by_bandwidth(toy) -> None:
     assert cluster.seconds == pytest.approx(3.016 + 2 + 2 + 2)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_blocks_and_counts_are_those_of_the_library(data) -> None:
     n, machines = data.draw(st.integers(6, 40)), data.draw(st.integers(1, 4))

@@ -51,16 +51,6 @@ from gnnlab.launch import environment
 from gnnlab.partition.book import PartitionPolicy
 
 
-def bytes_asked() -> int:
-    """Return the number of bytes in the environment variable ``GNNLAB_CACHE_BYTES``, or 0."""
-    return environment.number(environment.CACHE_BYTES, 0)
-
-
-def policy_asked() -> str:
-    """Return the policy in the environment variable ``GNNLAB_CACHE_POLICY``, or "access"."""
-    return check_policy(os.environ.get(environment.CACHE_POLICY) or "access")
-
-
 def check_policy(policy: Any) -> str:
     """Return the name of a policy; raise InvalidInput if there is no such one."""
     if policy not in POLICIES:
@@ -74,10 +64,12 @@ class Cache:
     Parameters
     ----------
     transport : Transport
-    num_bytes : int
-        Memory limit; features share it in proportion to their sizes.
-    policy : str
-        A name in :mod:`gnnlab.distributed.policies`.
+    num_bytes : int, optional
+        Memory limit; features share it in proportion to their sizes. By default
+        ``GNNLAB_CACHE_BYTES``, or 0.
+    policy : str, optional
+        A name in :mod:`gnnlab.distributed.policies`; by default ``GNNLAB_CACHE_POLICY``, or
+        "access".
 
     Attributes
     ----------
@@ -89,7 +81,13 @@ class Cache:
         For "belady": node type → the remote rows that this epoch needs.
     """
 
-    def __init__(self, transport: Transport, num_bytes: int, policy: str = "access") -> None:
+    def __init__(
+        self, transport: Transport, num_bytes: int | None = None, policy: str | None = None
+    ) -> None:
+        if num_bytes is None:
+            num_bytes = environment.number(environment.CACHE_BYTES, 0)
+        if policy is None:
+            policy = os.environ.get(environment.CACHE_POLICY) or "access"
         if isinstance(num_bytes, bool) or not isinstance(num_bytes, int) or num_bytes < 0:
             raise InvalidInput(f"cache_bytes is a number of bytes, or 0; found {num_bytes!r}")
         self.transport, self.num_bytes, self.policy = transport, num_bytes, check_policy(policy)

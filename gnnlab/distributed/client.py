@@ -19,7 +19,7 @@ import torch
 
 from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.cache import Cache, CacheInfo, Table, bytes_asked, policy_asked
+from gnnlab.distributed.cache import Cache, Table
 from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
@@ -60,7 +60,7 @@ class Client:
         self._references: WeakValueDictionary[str, TensorReference] = WeakValueDictionary()
         self._kept: set[str] = set()
         self._num_anonymous = 0
-        self._cache = Cache(transport, bytes_asked(), policy_asked())
+        self.cache = Cache(transport)
         self.refresh()
         self._kept.update(self._tensors)
 
@@ -241,28 +241,17 @@ class Client:
             return self.transport.exchange(asked, meanwhile)
 
     # ------------------------------------------------------------------- cache
-    def use_cache(self, num_bytes: int, policy: str = "access") -> None:
-        """Cache rows of other machines in this much memory; 0 for none. See :class:`Cache`."""
-        if (num_bytes, policy) != self.cache_settings:
-            self._cache = Cache(self.transport, num_bytes, policy)
-
-    @property
-    def cache(self) -> Cache:
-        """The cache in use."""
-        return self._cache
-
-    @property
-    def cache_settings(self) -> tuple[int, str]:
-        """Bytes and policy of the cache."""
-        return self._cache.num_bytes, self._cache.policy
-
-    def cache_info(self) -> CacheInfo:
-        """Return the statistics of the cache."""
-        return self._cache.info()
+    def use_cache(self, num_bytes: int | None = None, policy: str | None = None) -> None:
+        """Cache rows of other machines in this much memory; what is not given stays as it is."""
+        before = self.cache.num_bytes, self.cache.policy
+        num_bytes = before[0] if num_bytes is None else num_bytes
+        policy = before[1] if policy is None else policy
+        if (num_bytes, policy) != before:
+            self.cache = Cache(self.transport, num_bytes, policy)
 
     def _table(self, policy: PartitionPolicy, name: str) -> Table | None:
         """Return the cache table of a tensor; None if its rows may change, or without cache."""
-        cache = self._cache
+        cache = self.cache
         if not cache.num_bytes:
             return None
         if name not in cache.tables:

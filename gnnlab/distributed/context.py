@@ -148,45 +148,40 @@ def samplers() -> Any:
 def open_client(
     graph_name: str, part_config: Any, verify: bool = True, on_disk: bool = False
 ) -> Client:
-    """Return the client of a partitioned graph; reopen it if the files have changed."""
+    """Return the client of a partitioned graph; reopen it if the files have changed.
+
+    In a job it is the client of the graph that the servers serve.
+    """
     context = current()
-    if context.remote:
+    remote, stamp = context.remote, (0, 0, 0)
+    if remote:
+        if graph_name != remote.graph_name:
+            raise InvalidInput(
+                f"this job serves the graph {remote.graph_name!r}; found {graph_name!r}. The "
+                "launcher's --part_config says which graph it is"
+            )
         if on_disk:
             raise InvalidInput(
                 "memory= is for one process that reads a partition from its disk; in a job, "
                 "machines hold the parts: give cache_bytes="
             )
-        return _client_of_job(context, graph_name)
-    config = read_config(part_config, graph_name)
-    path = str(config.path.resolve())
-    stat = os.stat(path)
-    stamp = stat.st_mtime_ns, stat.st_size, stat.st_ino
+        path = str(Path(remote.job.part_config).resolve())
+    else:
+        config = read_config(part_config, graph_name)
+        path = str(config.path.resolve())
+        stat = os.stat(path)
+        stamp = stat.st_mtime_ns, stat.st_size, stat.st_ino
     key = f"{path} on disk" if on_disk else path
     if key not in context.opened or context.opened[key][0] != stamp:
-        verify = verify and not on_disk  # which reads all
-        parts = [open_part(config, part, verify=verify) for part in range(config.num_parts)]
-        kind = OnDisk if on_disk else InProcess
-        client = Client(parts[0].book, kind([Store(part) for part in parts]), (graph_name, path))
+        transport = remote
+        if not remote:
+            verify = verify and not on_disk  # which reads all
+            parts = [open_part(config, part, verify=verify) for part in range(config.num_parts)]
+            transport = (OnDisk if on_disk else InProcess)([Store(part) for part in parts])
+        client = Client(transport.part().book, transport, (graph_name, path))
         _clients[id(client.book)] = client
         context.opened[key] = stamp, client
     context.latest = context.opened[key][1]
-    return context.latest
-
-
-def _client_of_job(context: Context, graph_name: str) -> Client:
-    """Return the client of the graph that the job's servers serve."""
-    remote = context.remote
-    if graph_name != remote.graph_name:
-        raise InvalidInput(
-            f"this job serves the graph {remote.graph_name!r}; found {graph_name!r}. The "
-            "launcher's --part_config says which graph it is"
-        )
-    path = str(Path(remote.job.part_config).resolve())
-    if path not in context.opened:
-        client = Client(remote.part().book, remote, (graph_name, path))
-        _clients[id(client.book)] = client
-        context.opened[path] = (0, 0, 0), client
-    context.latest = context.opened[path][1]
     return context.latest
 
 

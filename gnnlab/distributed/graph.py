@@ -99,12 +99,7 @@ class DistGraph(GraphSchema):
                 raise InvalidInput("give memory= or cache_bytes=, not both")
             cache_bytes = read_size(memory)
         client = context.open_client(graph_name, part_config, on_disk=memory is not None)
-        if cache_bytes is not None or cache_policy is not None:
-            num_bytes, policy = client.cache_settings
-            client.use_cache(
-                num_bytes if cache_bytes is None else cache_bytes,
-                policy if cache_policy is None else cache_policy,
-            )
+        client.use_cache(cache_bytes, cache_policy)
         super().__init__(client)
 
     # --------------------------------------------------------------- features
@@ -145,7 +140,7 @@ class DistGraph(GraphSchema):
 
         In standalone mode all rows are local, and nothing is counted.
         """
-        return self.client.cache_info()
+        return self.client.cache.info()
 
     @property
     def traffic(self) -> Traffic:
@@ -248,8 +243,9 @@ class DistGraph(GraphSchema):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        on_disk = isinstance(self.client.transport, OnDisk)
-        return _reopen, (*self.client.source, *self.client.cache_settings, on_disk)
+        client, cache = self.client, self.client.cache
+        on_disk = isinstance(client.transport, OnDisk)
+        return _reopen, (*client.source, cache.num_bytes, cache.policy, on_disk)
 
 
 def _reopen(

@@ -67,13 +67,7 @@ class JobSettings:
     def read(
         cls, ip_config: Any = None, num_servers: int = 1, num_samplers: int = 0
     ) -> JobSettings:
-        """Read the environment variables; arguments are defaults for those that are not set.
-
-        Raises
-        ------
-        InvalidInput
-            A setting is missing, invalid or inconsistent with another.
-        """
+        """Read the environment variables; arguments are defaults for those that are not set."""
         env = os.environ
         num_servers = e.number(e.NUM_SERVERS, num_servers, 1)
         addresses = _addresses(env, ip_config, num_servers)

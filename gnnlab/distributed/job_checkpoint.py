@@ -34,7 +34,7 @@ from gnnlab.system.staging import staging_folder
 _FORMAT = "gnnlab.distributed-checkpoint/1"
 _FIELDS = {"states": dict, "values": dict, "generators": dict, "num_ranks": int, "num_parts": int}
 _STAGING = ".draft"
-_STOP = "stop"  # the file that an agent makes; tools/agent.py
+_STOP = "stop"  # the file that an agent makes; launch/agent.py
 
 
 def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
@@ -154,6 +154,9 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
 
 def should_stop() -> bool:
     """Return whether the job is about to be ended; the same answer for all trainers.
+
+    Slurm announces that if asked: with ``#SBATCH --signal=B:USR1@120``, SIGUSR1 comes two minutes
+    before to the launcher, which tells its agents.
 
     All trainers must call this equally often, where they could save a checkpoint: after each epoch,
     or every few hundred batches. It waits for all of them.

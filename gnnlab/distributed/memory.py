@@ -188,20 +188,6 @@ class Memory(SharedTensors):
         Seconds to wait for another process to create the catalog. By default it is created here,
         and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep` and
         :meth:`freeze`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed.memory import Memory
-    >>> writer, reader = Memory("doctest", 0), Memory("doctest", 0, timeout=1)
-    >>> writer.create("node~_N~h", (2,), torch.float32)
-    >>> reader.refresh()
-    True
-    >>> writer.tensors["node~_N~h"][1] = 5
-    >>> reader.tensors["node~_N~h"]
-    tensor([0., 5.])
-    >>> reader.close(), writer.close()
-    (None, None)
     """
 
     def __init__(self, job: str, machine: int, timeout: float | None = None) -> None:

@@ -67,7 +67,11 @@ class SparseOptimizer:
         self._steps = [0] * len(self.params)
         # Each optimizer has a state of its own; ``optm_state`` is that of the newest.
         self.states = [
-            tuple(_state_like(emb.weight) for _ in self._state_names) for emb in self.params
+            tuple(
+                DistTensor(w.shape, w.dtype, part_policy=w.part_policy, is_gdata=False)
+                for _ in self._state_names
+            )
+            for w in (emb.weight for emb in self.params)
         ]
         for emb, states in zip(self.params, self.states, strict=True):
             emb._optm_state = states
@@ -290,11 +294,6 @@ class SparseAdam(SparseOptimizer):
         beta1, beta2 = betas
         options = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps}
         super().__init__(params, "adam", options)
-
-
-def _state_like(weight: DistTensor) -> DistTensor:
-    shape, policy = tuple(weight.shape), weight.part_policy
-    return DistTensor(shape, weight.dtype, part_policy=policy, is_gdata=False)
 
 
 def _nothing(weight: DistTensor) -> tuple[torch.Tensor, torch.Tensor]:

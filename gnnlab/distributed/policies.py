@@ -20,7 +20,7 @@ Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer", IBM 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,30 +32,6 @@ _WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
 _REQUEST = 16  # added to a row's score by a request
 _HEAD_START = 4.0  # initial score of a node of mean degree, in requests
 _FOR_SCORES = 4  # scores use at most 1 / this of the memory
-
-
-class Placement(Protocol):
-    """Decides which rows are in which of ``num_slots`` slots."""
-
-    num_slots: int
-
-    def resize(self, num_bytes: int, row_bytes: int) -> None:
-        """Make as many slots as fit in the memory, all empty."""
-
-    def clear(self) -> None:
-        """Empty all slots."""
-
-    def look_up(self, rows: np.ndarray, shift: int) -> np.ndarray:
-        """Return the slot of each row, or −1; shape (K,), int64. Its number is row + shift."""
-
-    def admit(self, rows: np.ndarray, shift: int) -> np.ndarray:
-        """Assign slots to rows just fetched; −1 for those not to be kept; shape (K,), int64."""
-
-    def num_held(self) -> int:
-        """Return the number of rows in the cache."""
-
-    def num_bytes(self) -> int:
-        """Return the memory beside the rows themselves."""
 
 
 class Scored:
@@ -268,6 +244,10 @@ class Planned:
     def num_bytes(self) -> int:
         """Return the bytes of row numbers; those of the plan are not counted."""
         return self._held.nbytes
+
+
+Placement = Scored | Chosen | Planned
+"""Decides which rows are in which of ``num_slots`` slots; the number of a row is row + shift."""
 
 
 def _numbers(num_rows: int) -> np.dtype[Any]:

@@ -82,8 +82,10 @@ def sample_neighbors(
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
     if not typed:
-        nodes = split_nodes(g, nodes)
-        exclude_edges = None if exclude_edges is None else split_edges(g, exclude_edges)
+        book = g.get_partition_book()
+        nodes = _split(g.ntypes, *book.map_to_per_ntype(nodes))
+        if exclude_edges is not None:
+            exclude_edges = _split(g.canonical_etypes, *book.map_to_per_etype(exclude_edges))
     whole: Any = g  # which has what sampling needs of a Graph
     frontier = neighbor.sample_neighbors(
         *(whole, nodes, fanout, edge_dir, prob, replace),
@@ -115,7 +117,9 @@ def in_subgraph(
     for homogeneous IDs on a graph with several types.
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
-    seeds = read_nodes(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
+    if not typed:
+        nodes = _split(g.ntypes, *g.get_partition_book().map_to_per_ntype(nodes))
+    seeds = read_nodes(g, nodes)  # type: ignore[arg-type]
     picked = request_layer(g.client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
     edges = {etype: found.edges() for etype, found in picked.items()}
     if typed:
@@ -254,18 +258,10 @@ def _in_edges_of(
     return Graph(sizes, {("u", "e", "v"): relation}), src, dst, edges()
 
 
-def split_nodes(g: GraphSchema, ids: Any) -> dict[str, torch.Tensor]:
-    """Convert homogeneous node IDs to type-wise IDs by type, for the types that occur."""
-    kinds, within = g.get_partition_book().map_to_per_ntype(ids)
-    found = {ntype: within[kinds == i] for i, ntype in enumerate(g.ntypes)}
-    return {ntype: ids for ntype, ids in found.items() if len(ids)}
-
-
-def split_edges(g: GraphSchema, ids: Any) -> dict[EdgeType, torch.Tensor]:
-    """Convert homogeneous edge IDs to type-wise IDs by type, for the types that occur."""
-    kinds, within = g.get_partition_book().map_to_per_etype(ids)
-    found = {etype: within[kinds == i] for i, etype in enumerate(g.canonical_etypes)}
-    return {etype: ids for etype, ids in found.items() if len(ids)}
+def _split(types: Any, kinds: torch.Tensor, within: torch.Tensor) -> dict[Any, torch.Tensor]:
+    """Group type-wise IDs by type, for the types that occur; as ``map_to_per_ntype`` gives them."""
+    found = {name: within[kinds == number] for number, name in enumerate(types)}
+    return {name: ids for name, ids in found.items() if len(ids)}
 
 
 def _to_homogeneous(g: GraphSchema, frontier: Graph) -> Graph:

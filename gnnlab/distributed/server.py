@@ -156,13 +156,7 @@ class Server:
 
     # ------------------------------------------------------------- start and end
     def start(self) -> None:
-        """Listen, and answer in threads.
-
-        Raises
-        ------
-        GNNLabError
-            The address or port cannot be used.
-        """
+        """Listen, and answer in threads."""
         listener = self._listener = _listen(self.job)
         self._acceptor = threading.Thread(target=self._accept, args=(listener,), daemon=True)
         self._acceptor.start()

@@ -37,14 +37,6 @@ def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, tor
     rows, grads : torch.Tensor
         Shapes (U,) and (U, …): each row once, in ascending order. The sums do not depend on the
         number of threads.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed.sparse_rules import coalesce
-    >>> coalesce(torch.tensor([7, 2, 7]), torch.tensor([[1.0], [2.0], [3.0]]))
-    (tensor([2, 7]), tensor([[2.],
-            [4.]]))
     """
     order = np.argsort(rows.numpy(), kind="stable")
     ascending = rows.numpy()[order]

@@ -57,11 +57,6 @@ def initialize(
     num_workers : int
         Sampler processes per trainer.
 
-    Raises
-    ------
-    GNNLabError
-        The environment variables are inconsistent, or the servers do not answer.
-
     Examples
     --------
     >>> import gnnlab as dgl

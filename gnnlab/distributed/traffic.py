@@ -79,13 +79,7 @@ class Traffic:
         self._lock = Lock()
 
     def add(self, source: int, target: int, kind: str, count: Count) -> None:
-        """Count messages from one machine to another, or to its own servers.
-
-        Raises
-        ------
-        InvalidInput
-            There is no such kind or machine.
-        """
+        """Count messages from one machine to another, or to its own servers."""
         _check_kind(kind)
         if not (0 <= source < self.num_machines and 0 <= target < self.num_machines):
             raise InvalidInput(

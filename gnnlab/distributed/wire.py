@@ -64,17 +64,6 @@ def encode_request(number: int, message: Any) -> list[Any]:
         Repeated in the reply.
     message : object
         Of a class of :mod:`gnnlab.distributed.messages`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed import wire
-    >>> from gnnlab.distributed.messages import Pull
-    >>> frames = wire.encode_request(7, Pull("node~_N~feat", torch.tensor([3, 1])))
-    >>> [len(memoryview(frame)) for frame in frames]
-    [42, 16]
-    >>> wire.decode_request(frames)[1].rows
-    tensor([3, 1])
     """
     return _encode(type(message).__name__, number, message)
 

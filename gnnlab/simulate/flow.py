@@ -36,16 +36,6 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
     -------
     ndarray
         Shape (A,), units per second.
-
-    Examples
-    --------
-    Two activities share resource 0; the second one also needs resource 1, which is narrow.
-
-    >>> import numpy as np
-    >>> from gnnlab.simulate.flow import fair_rates
-    >>> usage, caps = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([np.inf, np.inf])
-    >>> fair_rates(usage, caps, np.array([10.0, 2.0]))
-    array([8., 2.])
     """
     rates, left = np.zeros(len(usage)), capacity.astype(float)
     rising = np.ones(len(usage), bool)
@@ -74,18 +64,6 @@ class FairFlow:
     ----------
     now : float
         Seconds since the beginning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.simulate.flow import FairFlow
-    >>> flow = FairFlow(2, np.array([10.0]))
-    >>> flow.begin(0, 100.0, {0: 1.0})
-    >>> flow.begin(1, 20.0, {0: 1.0})
-    >>> flow.advance(), flow.now
-    ([1], 4.0)
-    >>> flow.advance(), flow.now
-    ([0], 12.0)
     """
 
     def __init__(self, num_actors: int, capacity: np.ndarray) -> None:

@@ -131,16 +131,6 @@ class Recorder:
         Name → Track; the first is that of the main thread.
     step : int or None
         Number of the mini-batch that the trainer computes on.
-
-    Examples
-    --------
-    >>> from gnnlab.simulate.optrace import Recorder
-    >>> recorder = Recorder(0, 0, clock=iter([0.0, 2.0, 2.5]).__next__)
-    >>> recorder.start()
-    >>> with recorder.pause():
-    ...     pass
-    >>> recorder.tracks["trainer"].ops
-    [Work(kind='compute', seconds=2.0, step=None)]
     """
 
     def __init__(

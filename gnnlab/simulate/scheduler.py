@@ -89,15 +89,6 @@ class Scheduler:
     ----------
     environments : list of dict
         Environment variables of each rank, in addition to those of this process.
-
-    Examples
-    --------
-    >>> from gnnlab.simulate.scheduler import Scheduler, current_rank
-    >>> def body(rank):
-    ...     number, values = current_rank().rendezvous("barrier", rank * 10)
-    ...     return values
-    >>> Scheduler([{}, {}]).run(body)
-    [[0, 10], [0, 10]]
     """
 
     def __init__(self, environments: list[dict[str, str]]) -> None:

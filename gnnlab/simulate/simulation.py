@@ -98,11 +98,6 @@ class Simulation:
     num_machines, num_ranks : int
         Numbers of machines and of trainers.
 
-    Raises
-    ------
-    InvalidInput
-        A number is out of range, or ``machines`` is not the number of parts.
-
     Examples
     --------
     >>> import gnnlab as dgl, torch
@@ -225,12 +220,6 @@ class Simulation:
         Returns
         -------
         SimulationResult
-
-        Raises
-        ------
-        SimulationError
-            A trainer failed (the message has its rank and traceback), the trainers are in a
-            deadlock, or the timeout has passed.
         """
         if len(args) == 1 and isinstance(args[0], list) and not callable(what):
             args = tuple(args[0])

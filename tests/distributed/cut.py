@@ -115,3 +115,42 @@ def renumbered(c: Cut) -> dgl.Graph:
             {name: values[order] for name, values in c.whole.edges[etype].data.items()}
         )
     return g
+
+
+class Original:
+    """Original IDs of a mini-batch: of the whole graph as they are, of parts by the mapping."""
+
+    def __init__(self, c: Cut | None) -> None:
+        self.c = c
+
+    def nodes(self, ids: torch.Tensor, ntype: str) -> list[int]:
+        return (ids if self.c is None else self.c.nodes[ntype][ids]).tolist()
+
+    def edges(self, ids: torch.Tensor, etype: Any) -> list[int]:
+        return (ids if self.c is None else self.c.edges[etype][ids]).tolist()
+
+    def graph(self, g: dgl.Graph) -> list[Any]:
+        """Nodes of both sides, ends and IDs of the edges, and all features."""
+        found: list[Any] = []
+        for frames in (g.src_frames, g.dst_frames):
+            for ntype, frame in frames.items():
+                found.append(self.nodes(frame[dgl.NID], ntype))
+                found += [(name, frame[name].tolist()) for name in sorted(set(frame) - {dgl.NID})]
+        for etype, frame in g.edge_frames.items():
+            found.append([end.tolist() for end in g.edges(etype=etype)])
+            if dgl.EID in frame:
+                found.append(self.edges(frame[dgl.EID], etype))
+            found += [(name, frame[name].tolist()) for name in sorted(set(frame) - {dgl.EID})]
+        return found
+
+    def batch(self, batch: Any) -> list[Any]:
+        found: list[Any] = []
+        for part in batch:
+            if isinstance(part, dgl.Graph):
+                found.append(self.graph(part))
+            elif isinstance(part, list):
+                found.append([self.graph(block) for block in part])
+            else:
+                by_type = part if isinstance(part, dict) else {"_N": part}
+                found.append({t: self.nodes(ids, t) for t, ids in by_type.items()})
+        return found

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-import gnnlab as dgl
 from gnnlab import random
 from gnnlab.distributed import DistDataLoader
 from gnnlab.errors import InvalidInput
-from tests.distributed import cut as cuts
 
 
 @pytest.mark.parametrize(
@@ -63,32 +60,6 @@ def test_randomness_is_named_by_seed_epoch_and_batch() -> None:
     assert list(again) == epochs[1]
     other = DistDataLoader(np.arange(10), seed=4, **options)
     assert list(other) != epochs[0]
-
-
-def test_sampling_in_the_function_equals_sampling_the_whole_graph(tmp_path) -> None:
-    """Each node draws by its original ID, so blocks made by hand are those of the whole graph."""
-    c = cuts.cut(cuts.plain(), 3, tmp_path)
-
-    def blocks_of(g: Any) -> Any:
-        def collate(seeds: Sequence[int]) -> list[dgl.Block]:
-            ids = torch.as_tensor(np.asarray(seeds))
-            blocks: list[dgl.Block] = []
-            for fanout in (3, 5):
-                frontier = dgl.sampling.sample_neighbors(g, ids, fanout)
-                block = dgl.to_block(frontier, ids)
-                ids = block.srcdata[dgl.NID]
-                blocks.insert(0, block)
-            return blocks
-
-        return collate
-
-    options: dict[str, Any] = {"batch_size": 64, "shuffle": True, "seed": 0}
-    whole = DistDataLoader(np.arange(200), collate_fn=blocks_of(c.whole), **options)
-    parts = DistDataLoader(c.new(range(200)).numpy(), collate_fn=blocks_of(c.parts), **options)
-    for expected, found in zip(whole, parts, strict=True):
-        for one, other in zip(expected, found, strict=True):
-            assert torch.equal(one.srcdata[dgl.NID], c.nodes["_N"][other.srcdata[dgl.NID]])
-            assert all(torch.equal(*ends) for ends in zip(one.edges(), other.edges(), strict=True))
 
 
 @pytest.mark.parametrize(

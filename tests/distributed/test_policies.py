@@ -50,6 +50,7 @@ def test_inclusion_is_exact_on_a_tree() -> None:
     assert found.tolist() == pytest.approx([1.0] + [first] * 5 + [2 / 5 * 3 / 5] * 25)
 
 
+@pytest.mark.thorough("a tree shows the same without sampling")
 def test_inclusion_is_the_frequency_in_batches() -> None:
     """5,000 batches of a graph of 400 nodes with hubs; the standard error is at most 0.007."""
     g, seeds, fanouts = friends(), torch.arange(0, 400, 4), [3, 4]
@@ -182,7 +183,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         sampler = NeighborSampler([2], prob="w")
         next(iter(DistNodeDataLoader(g, range(9), sampler, batch_size=3)))
 
-    with pytest.raises(SimulationError, match=r"'vip' computes probabilities for .* without prob"):
+    with pytest.raises(SimulationError, match=r"'vip' .* prob"):
         simulate(config).run(run, cache_policy="vip")
-    with pytest.raises(SimulationError, match="'belady' plans the reads of one process"):
+    with pytest.raises(SimulationError, match="'belady'"):
         simulate(config, samplers_per_trainer=1).run(run, cache_policy="belady")

@@ -13,7 +13,7 @@ from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.partition import EdgePart, GraphPartitionBook, NodePart, Part
 
 HALF = torch.tensor([0.5]).double()
-X, W = "node~_N~x", "edge~_N:_E:_N~w"
+X, Y, W = "node~_N~x", "node~_N~y", "edge~_N:_E:_N~w"
 
 
 @pytest.fixture
@@ -87,36 +87,20 @@ FAULTS = {
     "rows of floats": (m.Pull(X, torch.ones(1)), InvalidInput, "rows are int64 or int32"),
     "rows in a table": (m.Pull(X, ids(0)[None]), InvalidInput, "of one dimension; found"),
     "row to write": (m.Push(X, ids(0, 3), torch.ones(2, 2)), OutOfRange, "row 3 does not exist"),
-    "wrong dtype": (
-        m.Push(X, ids(0), ONE.double()),
-        InvalidInput,
-        "expected values of torch",
-    ),
+    "wrong dtype": (m.Push(X, ids(0), ONE.double()), InvalidInput, "torch.float64"),
     "wrong shape": (m.Push(X, ids(0), torch.ones(1, 3)), InvalidInput, r"shape \(1, 2\); found"),
     "too few values": (m.Push(X, ids(0, 1), ONE), InvalidInput, r"shape \(2, 2\); found"),
     "another tensor of the name": (m.Create(X, (3,), "float32"), InvalidInput, "exists with"),
     "another dtype": (m.Create(X, (2,), "int64"), InvalidInput, "asked for int64 rows"),
     "no such rows": (m.Create("node~a~x", (), "int64"), InvalidInput, "begins with one of 'node~"),
     "no such dtype": (m.Create("node~_N~y", (), "object"), InvalidInput, "cannot hold object"),
-    "first values": (
-        m.Create("node~_N~y", (), "int64", True, ids(1, 2)),
-        InvalidInput,
-        r"part 1 need shape \(3,\) and torch.int64; found \(2,\)",
-    ),
-    "no such rule": (
-        m.Update(X, ids(0), ONE, "magic"),
-        InvalidInput,
-        "no sparse update rule 'magic'",
-    ),
+    "first values": (m.Create(Y, (), "int64", True, ids(1, 2)), InvalidInput, r"found \(2,\)"),
+    "no such rule": (m.Update(X, ids(0), ONE, "magic"), InvalidInput, "'magic'"),
     "NaN gradient": (m.Update(X, ids(0), ONE / 0, **ADAGRAD), InvalidInput, "holds NaN or infin"),
     "gradient's shape": (m.Update(X, ids(0, 1), ONE, **ADAGRAD), InvalidInput, "expected values"),
     "no such rank": (m.Update(X, ids(0), ONE, **ADAGRAD, rank=2), InvalidInput, "rank < num_ranks"),
     "no such step": (m.Update(X, ids(0), ONE, **ADAGRAD, step=0), InvalidInput, "a step from 1"),
-    "state": (
-        m.Update(X, ids(0), ONE, **ADAGRAD | {"states": (W,)}),
-        InvalidInput,
-        r"\('edge~_N:_E:_N~w',\) need the shape and dtype of node~_N~x",
-    ),
+    "state": (m.Update(X, ids(0), ONE, **ADAGRAD | {"states": (W,)}), InvalidInput, f"{W}.*{X}"),
     "row to update": (m.Update(X, ids(9), ONE, **ADAGRAD), OutOfRange, "row 9 does not exist"),
     "seeds": (m.Sample({"_N": ids(3)}, (2,), 1), OutOfRange, "node type '_N': row 3 does not"),
     "seeds of no type": (m.Sample({"a": ids(0)}, (2,), 1), NotFound, "no node type 'a'"),
@@ -124,11 +108,7 @@ FAULTS = {
     "fanout": (m.Sample({}, (-2,), 1), InvalidInput, "of at least −1"),
     "too many weights": (m.Sample({}, (2,), 1, False, (W, W)), InvalidInput, "for 1 edge types"),
     "excluded type": (m.Sample({}, (2,), 1, excluded={1: ids(0)}), InvalidInput, r"of types \[1\]"),
-    "shape of a row": (
-        m.Create("node~_N~y", (-1,), "int64"),
-        InvalidInput,
-        "expected the shape of a r",
-    ),
+    "shape of a row": (m.Create(Y, (-1,), "int64"), InvalidInput, r"\(-1,\)"),
     "excluded": (m.Sample({}, (2,), 1, excluded={0: ids(3)}), OutOfRange, "row 3 does not exist"),
     "weights on nodes": (m.Sample({}, (2,), 1, False, (X,)), InvalidInput, "one number per edge"),
     "edge type": (m.FindEdges(1, ids(0)), InvalidInput, "edge type 1 of 1 does not exist"),

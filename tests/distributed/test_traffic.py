@@ -5,37 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
-import torch
 
-from gnnlab.distributed import messages as m
-from gnnlab.distributed.protocol import kind_of, num_rows
 from gnnlab.distributed.traffic import KINDS, Count, Traffic
 from gnnlab.errors import InvalidInput
-
-ROWS = torch.tensor([4, 2, 2])
-
-
-@pytest.mark.parametrize(
-    ("message", "kind", "rows"),
-    [
-        (m.Sample({"a": ROWS, "b": ROWS[:1]}, (2,), 7), "structure", 4),
-        (m.Degrees(0, ROWS), "structure", 3),
-        (m.Inclusion(0, ROWS, ROWS.double(), 5), "structure", 3),
-        (m.FindEdges(0, ROWS), "structure", 3),
-        (m.OutEdges(0, ROWS), "structure", 3),
-        (m.Reverse(0, ROWS, 1), "structure", 3),
-        (m.Pull("node~_N~x", ROWS), "features", 3),
-        (m.Push("node~_N~x", ROWS, ROWS), "features", 3),
-        (m.Pull("node~_N~emb", ROWS), "embeddings", 3),
-        (m.Update("node~_N~emb", ROWS, ROWS, "adagrad"), "gradients", 3),
-        (m.Describe(), "control", 0),
-        (m.CountNonzero("node~_N~x"), "control", 0),
-        (m.Meet("barrier", 0, 2), "control", 0),
-    ],
-)
-def test_kinds(message: object, kind: str, rows: int) -> None:
-    assert kind_of(message, {"node~_N~emb": False}) == kind
-    assert num_rows(message) == rows
 
 
 def test_matrix_and_totals() -> None:
@@ -95,7 +67,7 @@ def test_a_count_within_a_count() -> None:
 def test_what_cannot_be_counted() -> None:
     traffic = Traffic(2)
     for call in (lambda: traffic.matrix("love"), lambda: traffic.add(0, 1, "love", Count())):
-        with pytest.raises(InvalidInput, match="no kind of traffic 'love'; there are structure"):
+        with pytest.raises(InvalidInput, match=r"'love'.*structure"):
             call()
-    with pytest.raises(InvalidInput, match="expected machines from 0 to 1; found 0 and 2"):
+    with pytest.raises(InvalidInput, match="0 to 1; found 0 and 2"):
         traffic.add(0, 2, KINDS[0], Count())

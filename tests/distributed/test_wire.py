@@ -153,9 +153,9 @@ def test_long_errors_are_cut() -> None:
 def test_what_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_FRAME", 1000)
     wire.encode_request(1, m.Pull("x", torch.arange(125)))
-    with pytest.raises(InvalidInput, match=r"1,008 bytes, is too large.*fewer rows at once"):
+    with pytest.raises(InvalidInput, match="1,008 bytes"):
         wire.encode_request(1, m.Pull("x", torch.arange(126)))
-    with pytest.raises(InvalidInput, match="is too large"):
+    with pytest.raises(InvalidInput, match="1,048,576"):
         wire.encode_request(1, m.Pull("x" * wire.MAX_HEADER, torch.arange(1)))
 
 
@@ -174,5 +174,5 @@ def test_a_reply_that_is_too_large_is_refused(ring: Path, monkeypatch: Any) -> N
     with serving(job), connected(job) as trainer:
         trainer.local_part = -1  # ask the server for everything
         rows = torch.zeros(200, dtype=torch.int32)  # 800 bytes; each end of an edge is an int64
-        with pytest.raises(InvalidInput, match="1,600 bytes, is too large"):
+        with pytest.raises(InvalidInput, match="1,600 bytes"):
             trainer.exchange([(0, m.FindEdges(0, rows))])

