@@ -56,7 +56,7 @@ def test_batches_are_those_of_memory(folder: Path, policy: str, memory: Any) -> 
     for one, other in zip(expected, batches(g), strict=True):
         for a, b in zip(one, other, strict=True):
             assert all(torch.equal(a[kind], b[kind]) for kind in a)
-    info = g.client.cache_info()
+    info = g.client.cache.info()
     assert info.bytes <= read_size(memory) and (info.hits > 0) is (memory != 0)
     copy = pickle.loads(pickle.dumps(g))
     assert torch.equal(copy.nodes["user"].data["x"][[7, 3]], g.nodes["user"].data["x"][[7, 3]])
