@@ -14,6 +14,14 @@ from gnnlab.data.catalog import DATASETS, DatasetInfo
 from gnnlab.data.dataset import NodeDataset, load, products_like
 from gnnlab.data.digits import digits_folder
 from gnnlab.data.download import DownloadFailed, data_home, fetch, unpack
+from gnnlab.data.from_tables import (
+    EdgeTable,
+    NodeTable,
+    TableReport,
+    graph_from_tables,
+    keys_of,
+    to_table,
+)
 from gnnlab.data.ogb import read_ogb
 from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import per_class_split, random_split
@@ -23,16 +31,22 @@ __all__ = [
     "DATASETS",
     "DatasetInfo",
     "DownloadFailed",
+    "EdgeTable",
     "NodeDataset",
+    "NodeTable",
     "RawDataset",
+    "TableReport",
     "data_home",
     "digits_folder",
     "fetch",
+    "graph_from_tables",
+    "keys_of",
     "load",
     "per_class_split",
     "products_like",
     "random_split",
     "read_ogb",
+    "to_table",
     "unpack",
 ]
 
