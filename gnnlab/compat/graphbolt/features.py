@@ -42,15 +42,7 @@ class Feature:
 
 
 class TorchBasedFeature(Feature):
-    """Rows of a tensor.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb, torch
-    >>> feature = gb.TorchBasedFeature(torch.arange(6).view(3, 2))
-    >>> feature.read(torch.tensor([2])), feature.size(), feature.count()
-    (tensor([[4, 5]]), torch.Size([2]), 3)
-    """
+    """Rows of a tensor."""
 
     def __init__(
         self, torch_feature: torch.Tensor, metadata: Mapping[str, Any] | None = None
@@ -148,13 +140,7 @@ class DiskBasedFeature(TorchBasedFeature):
 
 
 class CachedFeature(Feature):
-    """Keeps rows of another feature that were read last, in memory or on a GPU.
-
-    Attributes
-    ----------
-    miss_rate : float
-        Share of rows that were read from the other feature, of all so far.
-    """
+    """Keeps rows of another feature that were read last, in memory or on a GPU."""
 
     def __init__(self, fallback_feature: Feature, num_rows: int, device: Any = "cpu") -> None:
         other = self._fallback = fallback_feature

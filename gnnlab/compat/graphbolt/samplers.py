@@ -130,6 +130,8 @@ class NeighborSampler(_LayerSampler):
     tensor([2, 1, 0]) 1
     """
 
+    kind: Any = NodeSampler
+
     def __init__(
         self,
         datapipe: Any,
@@ -137,14 +139,17 @@ class NeighborSampler(_LayerSampler):
         fanouts: Sequence[Any],
         replace: bool = False,
         prob_name: str | None = None,
+        layer_dependency: bool = False,
+        batch_dependency: int = 1,
         **options: Any,
     ) -> None:
-        sampler = graph.sampler(NodeSampler, fanouts, prob_name, replace)
+        more = {"layer_dependency": layer_dependency, "batch_dependency": batch_dependency}
+        sampler = graph.sampler(self.kind, fanouts, prob_name, replace, **more)
         super().__init__(datapipe, graph, sampler)
 
 
 @functional_datapipe("sample_layer_neighbor")
-class LayerNeighborSampler(_LayerSampler):
+class LayerNeighborSampler(NeighborSampler):
     """As :class:`NeighborSampler`, with fewer distinct input nodes: LABOR.
 
     References
@@ -152,21 +157,7 @@ class LayerNeighborSampler(_LayerSampler):
     Balin and Çatalyürek, "Layer-Neighbor Sampling", NeurIPS 2023.
     """
 
-    def __init__(
-        self,
-        datapipe: Any,
-        graph: FusedCSCSamplingGraph,
-        fanouts: Sequence[Any],
-        replace: bool = False,
-        prob_name: str | None = None,
-        deduplicate: bool = True,
-        layer_dependency: bool = False,
-        batch_dependency: int = 1,
-        **options: Any,
-    ) -> None:
-        more = {"layer_dependency": layer_dependency, "batch_dependency": batch_dependency}
-        sampler = graph.sampler(LaborSampler, fanouts, prob_name, replace, **more)
-        super().__init__(datapipe, graph, sampler)
+    kind = LaborSampler
 
 
 @functional_datapipe("sample_in_subgraph")
