@@ -46,12 +46,6 @@ class FusedCSCSamplingGraph(SamplingGraph):
     ``csc_indptr`` (N + 1,) and ``indices`` (E,) are in-edges of each node. ``node_type_offset``
     says where each node type begins, ``type_per_edge`` (E,) the type of each edge; edge types are
     written ``"user:likes:item"``. Attributes have a row for each node, or each edge.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb, torch
-    >>> gb.fused_csc_sampling_graph(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 0])).num_edges
-    3
     """
 
     def __init__(
@@ -93,15 +87,12 @@ class FusedCSCSamplingGraph(SamplingGraph):
             return
         if not all(isinstance(each, str) for each in (*nodes, *edges)):
             raise BadArgument(f"types have names; found {list(nodes)} and {list(edges)}")
-        for name in edges:
-            for ntype in etype_str_to_tuple(name)[::2]:
-                if ntype not in nodes:
-                    raise BadArgument(
-                        f"{name!r} names the node type {ntype!r}, not in {list(nodes)}"
-                    )
-        for known in nodes, edges:
-            if len(set(known.values())) < len(known):
-                raise BadArgument(f"each type needs an ID of its own; found {dict(known)}")
+        ends = {ntype for name in edges for ntype in etype_str_to_tuple(name)[::2]}
+        if ends - set(nodes) or any(len(set(x.values())) < len(x) for x in (nodes, edges)):
+            raise BadArgument(
+                f"each type has an ID of its own, and {sorted(ends)} are node types; "
+                f"found {dict(nodes)} and {dict(edges)}"
+            )
         if len(offset) != len(nodes) + 1 or len(types) != len(self.indices):
             raise BadArgument(
                 f"expected {len(nodes) + 1} offsets and {len(self.indices)} types of edges; found "
@@ -323,15 +314,10 @@ fused_csc_sampling_graph = FusedCSCSamplingGraph  # in DGL a function
 def from_dglgraph(
     g: Graph, is_homogeneous: bool = False, include_original_edge_id: bool = False
 ) -> FusedCSCSamplingGraph:
-    """Make a sampling graph of a graph of DGL.
+    """Make a sampling graph of a graph of DGL; features of one without types become attributes.
 
-    Parameters
-    ----------
-    g : Graph
-    is_homogeneous : bool
-        Leave out the types. Features of a graph that has none become attributes.
-    include_original_edge_id : bool
-        Keep the edge IDs of ``g``, as the edge attribute ``ORIGINAL_EDGE_ID``.
+    ``is_homogeneous`` leaves out the types, ``include_original_edge_id`` keeps the edge IDs of
+    ``g``, as the edge attribute ``ORIGINAL_EDGE_ID``.
     """
     sizes = torch.tensor([0, *(g.num_nodes(ntype) for ntype in g.ntypes)]).cumsum(0)
     starts = dict(zip(g.ntypes, sizes.tolist(), strict=False))
