@@ -1,9 +1,4 @@
-"""``SparseMatrix``, and the functions that make one.
-
-References
-----------
-DGL documentation, "dgl.sparse".
-"""
+"""``SparseMatrix``, and the functions that make one."""
 
 from __future__ import annotations
 
