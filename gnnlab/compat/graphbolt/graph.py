@@ -157,10 +157,12 @@ class FusedCSCSamplingGraph(SamplingGraph):
 
     def _made(self) -> Graph:
         indices = self.indices.long()
+        idtype = torch.int32 if self.indices.dtype == torch.int32 else torch.int64
         known = self.edge_attributes or {}
         if self.edge_type_to_id is None:
             edges: Any = "csc", (self.csc_indptr, indices, [])
-            made = heterograph({ONE_ETYPE: edges}, {ONE_ETYPE[0]: self.total_num_nodes})
+            sizes = {ONE_ETYPE[0]: self.total_num_nodes}
+            made = heterograph({ONE_ETYPE: edges}, sizes, idtype=idtype)
             for name, values in known.items():
                 made.edata[name] = values
             return made
@@ -176,7 +178,7 @@ class FusedCSCSamplingGraph(SamplingGraph):
                 for ntype in (etype[0], etype[2])
             )
             parts[etype] = indices[at] - first, columns[at] - last
-        made = heterograph(parts, self.num_nodes)  # type: ignore[arg-type]
+        made = heterograph(parts, self.num_nodes, idtype=idtype)  # type: ignore[arg-type]
         for etype, at in positions.items():
             made.edges[etype].data[_POSITION] = at
             for name, values in known.items():
