@@ -338,6 +338,78 @@ def test_stages_of_a_user(graph: core.Graph) -> None:
     assert batch.blocks[0].num_edges() == int(graph.in_degrees(nodes).sum())
 
 
+# ----------------------------------------------------------------- as DGL 2.1 behaves, compared
+SHOWN = """\
+MiniBatch(seeds=tensor([1, 0]),
+          sampled_subgraphs=[SampledSubgraphImpl(sampled_csc=CSCFormatBase(indptr=tensor([0, 2, 2]),
+                                                                         indices=tensor([1, 2]),
+                                                           ),
+                                               original_row_node_ids=tensor([1, 0, 2]),
+                                               original_edge_ids=tensor([0, 1]),
+                                               original_column_node_ids=tensor([1, 0]),
+                            )],
+          node_features=None,
+          labels=None,
+          input_nodes=tensor([1, 0, 2]),
+          indexes=None,
+          edge_features=None,
+          compacted_seeds=None,
+          blocks=[Block(num_src_nodes=3, num_dst_nodes=2, num_edges=2)],
+       )"""
+GRAPH = """\
+FusedCSCSamplingGraph(csc_indptr=tensor([0, 0, 2, 2]),
+                      indices=tensor([0, 2]),
+                      total_num_nodes=3, num_edges=2,
+                      node_attributes={},
+                      edge_attributes={'w': tensor([5, 7])},)"""
+
+
+def test_how_objects_are_shown() -> None:
+    g = core.graph(([0, 2], [1, 1]))
+    g.edata["w"] = torch.tensor([5, 7])
+    sampling = gb.from_dglgraph(g, is_homogeneous=True)
+    items = gb.ItemSet(torch.tensor([1, 0]), names="seeds")
+    (batch,) = seeds_of(items).sample_neighbor(sampling, [-1])
+    assert repr(batch) == SHOWN and repr(sampling) == GRAPH
+    assert repr(items) == "ItemSet(\n    items=(tensor([1, 0]),),\n    names=('seeds',),\n)"
+    feature = gb.TorchBasedFeature(torch.arange(4).view(2, 2), {"a": 1})
+    lines = ["feature=tensor([[0, 1],\n" + " " * 20 + "[2, 3]]),", "metadata={'a': 1},"]
+    assert repr(feature) == "TorchBasedFeature(\n    " + "\n    ".join(lines) + "\n)"
+
+
+def test_a_layer_that_changes_makes_its_block_anew(graph: core.Graph) -> None:
+    sampling = gb.from_dglgraph(graph, is_homogeneous=True)
+    (batch,) = seeds_of(gb.ItemSet(torch.tensor([3]), "seeds")).sample_neighbor(sampling, [-1])
+    assert batch.to("cpu") is batch
+    layer = batch.sampled_subgraphs[0]
+    before, kept = batch.blocks[0].num_edges(), layer.sampled_csc.indices[:1]
+    assert layer.sampled_csc.indices.dtype == sampling.indices.dtype
+    layer.sampled_csc = gb.CSCFormatBase(torch.tensor([0, 1]), kept)
+    layer.original_edge_ids = layer.original_edge_ids[:1]
+    assert before > 1 and batch.blocks[0].num_edges() == 1
+    assert torch.equal(batch.blocks[0].srcdata[core.NID], layer.original_row_node_ids)
+
+
+def test_kinds_of_errors(graph: core.Graph) -> None:
+    """They are also what DGL raises: from its checks, from its C++ code, or from Python."""
+    pipe = seeds_of(gb.ItemSet(torch.tensor([[0, 1]]), "seeds"))
+    sampling = gb.from_dglgraph(graph, is_homogeneous=True)
+    with pytest.raises(AssertionError):
+        gb.ItemSet(5, names=("a", "b"))
+    with pytest.raises(TypeError):
+        gb.ItemSet(iter([1]))
+    with pytest.raises(RuntimeError):
+        gb.fused_csc_sampling_graph(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([0, 1]))
+    with pytest.raises(AssertionError):
+        list(pipe.transform(lambda batch: 3))
+    with pytest.raises(AssertionError):
+        sampling.sample_neighbors(torch.tensor([1, 1]), torch.tensor([2]))
+    with pytest.raises(GNNLabError, match="sample_neighbor"):
+        pipe.temporal_sample_neighbor(sampling, [2])
+    (batch,) = pipe.sample_uniform_negative(sampling, 1)
+    assert batch.labels.tolist() == [True, False] and batch.labels.dtype == torch.bool
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -5,7 +5,7 @@ The domain is "node" or "edge"; the type is None where the graph has no types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,15 +42,7 @@ class Feature:
 
 
 class TorchBasedFeature(Feature):
-    """Rows of a tensor.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb, torch
-    >>> feature = gb.TorchBasedFeature(torch.arange(6).view(3, 2))
-    >>> feature.read(torch.tensor([2])), feature.size(), feature.count()
-    (tensor([[4, 5]]), torch.Size([2]), 3)
-    """
+    """Rows of a tensor."""
 
     def __init__(
         self, torch_feature: torch.Tensor, metadata: Mapping[str, Any] | None = None
@@ -148,70 +140,47 @@ class DiskBasedFeature(TorchBasedFeature):
 
 
 class CachedFeature(Feature):
-    """Keeps rows of another feature that were read last, in memory or on a GPU.
+    """Keeps rows of another feature that were read, in memory or on a GPU.
 
-    Attributes
-    ----------
-    miss_rate : float
-        Share of rows that were read from the other feature, of all so far.
+    Row i has the place i modulo the number of places: it stays until another needs that.
     """
 
     def __init__(self, fallback_feature: Feature, num_rows: int, device: Any = "cpu") -> None:
         other = self._fallback = fallback_feature
         self.size, self.count, self.metadata = other.size, other.count, other.metadata  # type: ignore[method-assign]
-        self._device = torch.device(device)
-        self._rows = torch.empty(0)
-        self._num_rows = max(0, min(num_rows, fallback_feature.count()))
-        self._forget()
+        self._ids = torch.full((max(1, min(num_rows, other.count())),), -1, device=device)
+        self._rows: torch.Tensor | None = None
         self._asked = self._missed = 0
-
-    def _forget(self) -> None:
-        self._slot_of = torch.full((self._fallback.count(),), -1, device=self._device)
-        self._row_in = torch.full((self._num_rows,), -1, device=self._device)
-        self._next = 0  # the slot that is replaced next: the oldest row leaves first
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
         """Return some rows, or all."""
         if ids is None:
-            return self._fallback.read()
-        own = ids.to(self._device)
-        slots = self._slot_of[own]
-        missing = (slots < 0).nonzero().flatten()
-        self._asked += len(own)
-        self._missed += len(missing)
-        fresh = self._fallback.read(own[missing])
-        if not len(self._rows) and self._num_rows:
-            self._rows = fresh.new_empty(self._num_rows, *fresh.shape[1:])
+            return self._fallback.read()  # type: ignore[no-any-return]
+        own = ids.to(self._ids.device)
+        places = own % len(self._ids)
+        is_known = self._ids[places] == own
+        new, at = own[~is_known], places[~is_known]
+        fresh = self._fallback.read(new)
+        if self._rows is None:
+            self._rows = fresh.new_empty(len(self._ids), *fresh.shape[1:])
         found = fresh.new_empty(len(own), *fresh.shape[1:])
-        found[missing] = fresh
-        known = (slots >= 0).nonzero().flatten()
-        if len(known):
-            found[known] = self._rows[slots[known]]
-        self._keep(own[missing], fresh)
+        found[~is_known], found[is_known] = fresh, self._rows[places[is_known]]
+        self._ids[at] = new
+        is_kept = self._ids[at] == new  # of several for one place, one
+        self._rows[at[is_kept]] = fresh[is_kept]
+        self._asked += len(own)
+        self._missed += len(new)
         return found.to(ids.device)
-
-    def _keep(self, ids: torch.Tensor, rows: torch.Tensor) -> None:
-        ids, first = torch.unique(ids, return_inverse=True)
-        at = torch.empty_like(ids)
-        at[first] = torch.arange(len(first), device=ids.device)
-        ids, rows = ids[: self._num_rows], rows[at[: self._num_rows]]
-        slots = (self._next + torch.arange(len(ids), device=ids.device)) % max(self._num_rows, 1)
-        leaving = self._row_in[slots]
-        self._slot_of[leaving[leaving >= 0]] = -1
-        self._slot_of[ids], self._row_in[slots] = slots, ids
-        if len(ids):
-            self._rows[slots] = rows
-            self._next = int(slots[-1]) + 1
 
     def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
         """Replace some rows, or all."""
         self._fallback.update(value, ids)
-        self._forget()
+        self._ids.fill_(-1)
 
     @property
     def cache_size_in_bytes(self) -> int:
         """Bytes of the rows that are kept."""
-        return self._rows.nbytes
+        return 0 if self._rows is None else self._rows.nbytes
 
     @property
     def miss_rate(self) -> float:
@@ -225,7 +194,7 @@ def cpu_cached_feature(
     policy: str | None = None,
     pin_memory: bool = False,
 ) -> Any:
-    """Keep rows that are read in memory; the row that was read longest ago leaves first.
+    """Keep rows that are read in memory.
 
     Takes a feature, or a dict of features, which share the bytes in proportion to their own.
     ``policy`` and ``pin_memory`` have no effect.
@@ -285,41 +254,20 @@ class FeatureStore:
     metadata, update = _of_feature("metadata"), _of_feature("update")
 
 
-class BasicFeatureStore(FeatureStore):
+class BasicFeatureStore(FeatureStore, dict[FeatureKey, Feature]):  # type: ignore[misc]
     """Features in a dict by (domain, type, name)."""
 
+    __getitem__ = dict.__getitem__  # type: ignore[assignment]
+
     def __init__(self, features: Mapping[Any, Feature]) -> None:
-        self._features = {FeatureKey(*key): feature for key, feature in features.items()}
+        dict.update(self, {FeatureKey(*key): feature for key, feature in features.items()})
 
-    def __getitem__(self, feature_key: Any) -> Feature:
-        key = FeatureKey(*feature_key)
-        if key not in self._features:
-            known = ", ".join(str(tuple(each)) for each in self._features) or "none"
-            raise NotFound(f"there is no feature {tuple(key)}; there are {known}")
-        return self._features[key]
-
-    def __setitem__(self, feature_key: Any, feature: Feature) -> None:
-        self._features[FeatureKey(*feature_key)] = feature
-
-    def __contains__(self, feature_key: Any) -> bool:
-        return FeatureKey(*feature_key) in self._features
-
-    def __len__(self) -> int:
-        return len(self._features)
-
-    def __iter__(self) -> Iterator[FeatureKey]:
-        return iter(self._features)
-
-    def keys(self) -> list[FeatureKey]:
-        """Return the keys of the features."""
-        return list(self._features)
-
-    def items(self) -> Any:
-        """Return pairs of key and feature."""
-        return self._features.items()
+    def __missing__(self, key: Any) -> Feature:
+        known = ", ".join(str(tuple(each)) for each in self) or "none"
+        raise NotFound(f"there is no feature {tuple(key)}; there are {known}")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(\n    {self._features}\n)"
+        return f"{type(self).__name__}(\n    {super().__repr__()}\n)"
 
 
 class TorchBasedFeatureStore(BasicFeatureStore):
@@ -332,16 +280,12 @@ class TorchBasedFeatureStore(BasicFeatureStore):
         """Move all features to pinned memory."""
         return self._with(lambda feature: feature.pin_memory_())
 
-    def is_pinned(self) -> bool:
-        """Whether all features are in pinned memory."""
-        return all(feature.is_pinned() for feature in self._features.values())  # type: ignore[attr-defined]
-
     def to(self, device: Any) -> TorchBasedFeatureStore:
         """Move all features to a device."""
         return self._with(lambda feature: feature.to(device))
 
     def _with(self, change: Any) -> TorchBasedFeatureStore:
-        self._features = {key: change(feature) for key, feature in self._features.items()}
+        dict.update(self, {key: change(feature) for key, feature in self.items()})
         return self
 
 

@@ -20,6 +20,7 @@ from gnnlab.compat.graphbolt.minibatch import (
     SampledSubgraph,
     etype_str_to_tuple,
     etype_tuple_to_str,
+    mapped,
 )
 from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.sampler import NeighborSampler
@@ -42,26 +43,9 @@ class SamplingGraph:
 class FusedCSCSamplingGraph(SamplingGraph):
     """A graph, with or without types; ``fused_csc_sampling_graph`` is another name.
 
-    Attributes
-    ----------
-    csc_indptr : torch.Tensor
-        Shape (N + 1,).
-    indices : torch.Tensor
-        Shape (E,): source of each edge.
-    node_type_offset : torch.Tensor, optional
-        Shape (node types + 1,): where each type begins.
-    type_per_edge : torch.Tensor, optional
-        Shape (E,).
-    node_type_to_id, edge_type_to_id : dict of str to int, optional
-        Edge types are written ``"user:likes:item"``.
-    node_attributes, edge_attributes : dict of str to torch.Tensor, optional
-        A row for each node, and for each edge in the order of ``indices``.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb, torch
-    >>> gb.fused_csc_sampling_graph(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 0])).num_edges
-    3
+    ``csc_indptr`` (N + 1,) and ``indices`` (E,) are in-edges of each node. ``node_type_offset``
+    says where each node type begins, ``type_per_edge`` (E,) the type of each edge; edge types are
+    written ``"user:likes:item"``. Attributes have a row for each node, or each edge.
     """
 
     def __init__(
@@ -103,15 +87,12 @@ class FusedCSCSamplingGraph(SamplingGraph):
             return
         if not all(isinstance(each, str) for each in (*nodes, *edges)):
             raise BadArgument(f"types have names; found {list(nodes)} and {list(edges)}")
-        for name in edges:
-            for ntype in etype_str_to_tuple(name)[::2]:
-                if ntype not in nodes:
-                    raise BadArgument(
-                        f"{name!r} names the node type {ntype!r}, not in {list(nodes)}"
-                    )
-        for known in nodes, edges:
-            if len(set(known.values())) < len(known):
-                raise BadArgument(f"each type needs an ID of its own; found {dict(known)}")
+        ends = {ntype for name in edges for ntype in etype_str_to_tuple(name)[::2]}
+        if ends - set(nodes) or any(len(set(x.values())) < len(x) for x in (nodes, edges)):
+            raise BadArgument(
+                f"each type has an ID of its own, and {sorted(ends)} are node types; "
+                f"found {dict(nodes)} and {dict(edges)}"
+            )
         if len(offset) != len(nodes) + 1 or len(types) != len(self.indices):
             raise BadArgument(
                 f"expected {len(nodes) + 1} offsets and {len(self.indices)} types of edges; found "
@@ -176,10 +157,12 @@ class FusedCSCSamplingGraph(SamplingGraph):
 
     def _made(self) -> Graph:
         indices = self.indices.long()
+        idtype = torch.int32 if self.indices.dtype == torch.int32 else torch.int64
         known = self.edge_attributes or {}
         if self.edge_type_to_id is None:
             edges: Any = "csc", (self.csc_indptr, indices, [])
-            made = heterograph({ONE_ETYPE: edges}, {ONE_ETYPE[0]: self.total_num_nodes})
+            sizes = {ONE_ETYPE[0]: self.total_num_nodes}
+            made = heterograph({ONE_ETYPE: edges}, sizes, idtype=idtype)
             for name, values in known.items():
                 made.edata[name] = values
             return made
@@ -195,7 +178,7 @@ class FusedCSCSamplingGraph(SamplingGraph):
                 for ntype in (etype[0], etype[2])
             )
             parts[etype] = indices[at] - first, columns[at] - last
-        made = heterograph(parts, self.num_nodes)  # type: ignore[arg-type]
+        made = heterograph(parts, self.num_nodes, idtype=idtype)  # type: ignore[arg-type]
         for etype, at in positions.items():
             made.edges[etype].data[_POSITION] = at
             for name, values in known.items():
@@ -207,44 +190,39 @@ class FusedCSCSamplingGraph(SamplingGraph):
         return self.sample_neighbors(nodes, torch.tensor([-1]))
 
     def sample_neighbors(
-        self,
-        seeds: Any,
-        fanouts: torch.Tensor,
-        replace: bool = False,
-        probs_name: str | None = None,
-        *_: Any,
-        **options: Any,
+        self, seeds: Any, fanouts: Any, *args: Any, **options: Any
     ) -> SampledSubgraph:
         """Sample in-edges of nodes; rows are IDs in the graph.
 
         A fanout has one number for all edge types, or one for each in the order of their IDs; −1
-        takes all. ``probs_name`` is an edge attribute with weights.
+        takes all. Further arguments are ``replace`` and ``probs_name``, an edge attribute.
         """
-        return self._sampled(NeighborSampler, seeds, fanouts, replace, probs_name)
+        return self._sampled(NeighborSampler, seeds, fanouts, *args, **options)
 
     def sample_layer_neighbors(
+        self, seeds: Any, fanouts: Any, *args: Any, **options: Any
+    ) -> SampledSubgraph:
+        """As :meth:`sample_neighbors`, with fewer distinct rows: LABOR."""
+        return self._sampled(LaborSampler, seeds, fanouts, *args, **options)
+
+    def _sampled(
         self,
+        kind: Any,
         seeds: Any,
-        fanouts: torch.Tensor,
+        fanouts: Any,
         replace: bool = False,
         probs_name: str | None = None,
         *_: Any,
         **options: Any,
-    ) -> SampledSubgraph:
-        """As :meth:`sample_neighbors`, with fewer distinct rows: LABOR."""
-        return self._sampled(LaborSampler, seeds, fanouts, replace, probs_name)
-
-    def _sampled(
-        self, kind: Any, seeds: Any, fanouts: Any, replace: bool, prob: str | None
     ) -> SampledSubgraph:
         if not isinstance(seeds, dict):
             if seeds.dim() != 1 or len(torch.unique(seeds)) < len(seeds):
                 raise BadArgument(f"seeds are distinct nodes, shape (N,); found {seeds}")
             if self.node_type_offset is not None:  # numbers among the nodes of all types
                 seeds = self._by_type(seeds)
-        if prob is not None:
-            self.edge_attribute(prob)
-        sampler = self.sampler(kind, [fanouts], prob, replace)
+        if probs_name is not None:
+            self.edge_attribute(probs_name)
+        sampler = self.sampler(kind, [fanouts], probs_name, replace)
         layer = subgraph_of_block(self, sampler.sample_blocks(self.graph(), seeds)[2][0])
         csc, rows = layer.sampled_csc, layer.original_row_node_ids
         if not isinstance(csc, dict):
@@ -317,14 +295,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
         return self
 
     def _changed(self, change: Any) -> FusedCSCSamplingGraph:
-        def of(value: Any) -> Any:
-            if isinstance(value, torch.Tensor):
-                return change(value)
-            return {name: of(each) for name, each in value.items()} if value else value
-
         twin = copy.copy(self)
         for name in (*_ARRAYS, *_ATTRIBUTES[2:]):
-            setattr(twin, name, of(getattr(self, name)))
+            value = getattr(self, name)
+            setattr(twin, name, value if value is None else mapped(value, change))
         return twin
 
     def __repr__(self) -> str:
@@ -342,15 +316,10 @@ fused_csc_sampling_graph = FusedCSCSamplingGraph  # in DGL a function
 def from_dglgraph(
     g: Graph, is_homogeneous: bool = False, include_original_edge_id: bool = False
 ) -> FusedCSCSamplingGraph:
-    """Make a sampling graph of a graph of DGL.
+    """Make a sampling graph of a graph of DGL; features of one without types become attributes.
 
-    Parameters
-    ----------
-    g : Graph
-    is_homogeneous : bool
-        Leave out the types. Features of a graph that has none become attributes.
-    include_original_edge_id : bool
-        Keep the edge IDs of ``g``, as the edge attribute ``ORIGINAL_EDGE_ID``.
+    ``is_homogeneous`` leaves out the types, ``include_original_edge_id`` keeps the edge IDs of
+    ``g``, as the edge attribute ``ORIGINAL_EDGE_ID``.
     """
     sizes = torch.tensor([0, *(g.num_nodes(ntype) for ntype in g.ntypes)]).cumsum(0)
     starts = dict(zip(g.ntypes, sizes.tolist(), strict=False))

@@ -12,14 +12,9 @@ from gnnlab.errors import OutOfRange
 
 
 class ItemSet:
-    """Items with one value for each name.
+    """Items with one value for each name, which is an attribute of a mini-batch.
 
-    Parameters
-    ----------
-    items : int, tensor, sequence, or tuple of them
-        N items: the numbers below N, or N values; a tuple has N values for each name.
-    names : str or tuple of str, optional
-        Attributes of a mini-batch that the values become, such as ``("seeds", "labels")``.
+    ``items`` are a number N, for those below it, N values, or a tuple of values for each name.
 
     Examples
     --------
@@ -67,19 +62,9 @@ class ItemSet:
 
 
 class HeteroItemSet:
-    """Items of several types, numbered one type after the other; ``ItemSetDict`` is an older name.
+    """Item sets by node or edge type (``"user:likes:item"``), numbered one after the other.
 
-    Parameters
-    ----------
-    itemsets : dict of str to ItemSet
-        By node type, or by edge type as in ``"user:likes:item"``; all with the same names.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb
-    >>> items = gb.HeteroItemSet({"user": gb.ItemSet(2, "seeds"), "item": gb.ItemSet(3, "seeds")})
-    >>> len(items), items[[0, 2, 4]]
-    (5, {'user': tensor([0]), 'item': tensor([0, 2])})
+    All have the same names.
     """
 
     def __init__(self, itemsets: Mapping[str, ItemSet]) -> None:

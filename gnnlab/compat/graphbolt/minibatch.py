@@ -81,11 +81,9 @@ class Batch:
     def pin_memory(self) -> Any:
         """Move the tensors to pinned memory, and return this object."""
 
-        def pin(each: Any) -> Any:
-            return each.pin_memory() if isinstance(each, torch.Tensor | Batch) else each
-
         for name in self.FIELDS:
-            setattr(self, name, mapped(getattr(self, name), pin))
+            value = mapped(getattr(self, name), lambda x: x if x is None else x.pin_memory())
+            setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
@@ -115,15 +113,7 @@ class CSCFormatBase(Batch):
 
 
 class SampledSubgraph(Batch):
-    """The edges of one layer. Each attribute is a dict by type where the graph has types.
-
-    Attributes
-    ----------
-    sampled_csc : CSCFormatBase, or dict by edge type
-        Columns and rows are numbered within the layer.
-    original_column_node_ids, original_row_node_ids, original_edge_ids : tensor or dict, optional
-        Their IDs in the graph.
-    """
+    """The edges of one layer, numbered within it, and IDs in the graph; dicts by type if typed."""
 
     FIELDS = (
         *("sampled_csc", "original_row_node_ids", "original_edge_ids"),
@@ -304,12 +294,6 @@ def unique_and_compact(nodes: Any, *_: Any) -> tuple[Any, Any]:
 
     ``nodes`` is a list of tensors, or such lists by node type. Returns the distinct nodes, and the
     tensors with the new numbers.
-
-    Examples
-    --------
-    >>> import gnnlab.compat.graphbolt as gb, torch
-    >>> gb.unique_and_compact([torch.tensor([7, 3]), torch.tensor([3, 5])])
-    (tensor([7, 3, 5]), [tensor([0, 1]), tensor([1, 2])])
     """
     if isinstance(nodes, dict):
         pairs = {ntype: unique_and_compact(each) for ntype, each in nodes.items()}

@@ -73,16 +73,8 @@ def _value(batch: Any, number: int) -> Any:
 class ItemSampler(IterDataPipe[Any]):
     """The first stage: mini-batches of the items of a set, shuffled anew in each iteration.
 
-    Parameters
-    ----------
-    item_set : ItemSet or HeteroItemSet
-    batch_size : int
-    minibatcher : callable
-        Takes the items of a batch and their names; by default makes a :class:`MiniBatch`.
-    drop_last, shuffle : bool
-    seed : int, optional
-        Seed of shuffling and of what later stages draw. By default each iteration takes the next
-        key after ``dgl.seed``.
+    ``minibatcher`` takes the items of a batch and their names. ``seed`` is that of shuffling and of
+    what later stages draw; by default each iteration takes the next key after ``dgl.seed``.
     """
 
     _ranks = (0, 1)
@@ -221,7 +213,7 @@ class DataLoader:
         if self.num_workers:
             moves = [i + 1 for i, stage in enumerate(stages) if isinstance(stage, CopyTo)]
             cut = moves[-1] if moves else 0
-            batches = self._of_workers(stages[cut])
+            batches = self._of_workers(stages[cut], isinstance(source, ItemSampler))
         else:
             last = [i + 1 for i, stage in enumerate(stages[:-1]) if not _is_pure(stage)]
             cut = last[-1] if last else 0
@@ -241,11 +233,11 @@ class DataLoader:
             if isinstance(source, ItemSampler):
                 source.key = None
 
-    def _of_workers(self, pipe: Any) -> Iterator[Any]:
+    def _of_workers(self, pipe: Any, is_shared: bool) -> Iterator[Any]:
         check_sockets()
         raise_file_limit()
         workers = torch.utils.data.DataLoader(
-            _Pickled(pipe),
+            _Pickled(pipe, is_shared),
             batch_size=None,
             num_workers=self.num_workers,
             generator=torch.Generator(),
@@ -273,23 +265,18 @@ def _ahead(pipe: Any) -> Iterator[Any]:
 
 
 class _Pickled(torch.utils.data.IterableDataset[bytes]):
-    """The mini-batches of a pipeline in a worker, pickled there, where an error is reported."""
+    """The mini-batches of a pipeline in a worker, pickled there, where an error is reported.
 
-    def __init__(self, pipe: Any) -> None:
-        self.pipe = pipe
+    ``is_shared`` says that the first stage makes only those of this worker.
+    """
+
+    def __init__(self, pipe: Any, is_shared: bool) -> None:
+        self.pipe, self.is_shared = pipe, is_shared
 
     def __iter__(self) -> Iterator[bytes]:
-        worker = torch.utils.data.get_worker_info()
-        source, pipe = first_stage(self.pipe), iter(self.pipe)
-        if not isinstance(source, ItemSampler):  # which would make only this worker's batches
+        worker, pipe = torch.utils.data.get_worker_info(), iter(self.pipe)
+        if not self.is_shared:
             pipe = islice(pipe, worker.id, None, worker.num_workers)  # type: ignore[union-attr]
         for minibatch in pipe:
             with explained("the mini-batch of a worker"):
                 yield bytes(ForkingPickler.dumps(minibatch))
-
-
-def first_stage(pipe: Any) -> Any:
-    """Return the stage that all others of a pipeline follow."""
-    while hasattr(pipe, "datapipe"):
-        pipe = pipe.datapipe
-    return pipe

@@ -89,29 +89,8 @@ def _nodes_of(seeds: Any) -> tuple[Any, Any]:
     return nodes, compacted
 
 
-class _LayerSampler(SubgraphSampler):
-    """Samples with one of the library's samplers of blocks."""
-
-    is_pure = True
-
-    def __init__(self, datapipe: Any, graph: FusedCSCSamplingGraph, sampler: NodeSampler) -> None:
-        super().__init__(datapipe)
-        self.graph, self.sampler = graph, sampler
-        graph.graph()  # made now: workers share it
-
-    def sample_subgraphs(
-        self, seeds: Any, seeds_timestamp: Any = None, seeds_pre_time_window: Any = None
-    ) -> tuple[Any, list[Any]]:
-        """Return the input nodes and the layers."""
-        blocks = self.sampler.sample_blocks(self.graph.graph(), seeds)[2]
-        nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
-        if self.graph.edge_type_to_id is None:
-            (nodes,) = nodes.values()
-        return nodes, [subgraph_of_block(self.graph, block) for block in blocks]
-
-
 @functional_datapipe("sample_neighbor")
-class NeighborSampler(_LayerSampler):
+class NeighborSampler(SubgraphSampler):
     """Sample neighbors of the seeds, of these neighbors, and so on.
 
     ``fanouts`` has a number for each layer, first layer first, or a tensor with one for each edge
@@ -130,6 +109,9 @@ class NeighborSampler(_LayerSampler):
     tensor([2, 1, 0]) 1
     """
 
+    is_pure = True
+    kind: Any = NodeSampler
+
     def __init__(
         self,
         datapipe: Any,
@@ -137,14 +119,29 @@ class NeighborSampler(_LayerSampler):
         fanouts: Sequence[Any],
         replace: bool = False,
         prob_name: str | None = None,
+        layer_dependency: bool = False,
+        batch_dependency: int = 1,
         **options: Any,
     ) -> None:
-        sampler = graph.sampler(NodeSampler, fanouts, prob_name, replace)
-        super().__init__(datapipe, graph, sampler)
+        super().__init__(datapipe)
+        self.graph = graph
+        more = {"layer_dependency": layer_dependency, "batch_dependency": batch_dependency}
+        self.sampler = graph.sampler(self.kind, fanouts, prob_name, replace, **more)
+        graph.graph()  # made now: workers share it
+
+    def sample_subgraphs(
+        self, seeds: Any, seeds_timestamp: Any = None, seeds_pre_time_window: Any = None
+    ) -> tuple[Any, list[Any]]:
+        """Return the input nodes and the layers."""
+        blocks = self.sampler.sample_blocks(self.graph.graph(), seeds)[2]
+        nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
+        if self.graph.edge_type_to_id is None:
+            (nodes,) = nodes.values()
+        return nodes, [subgraph_of_block(self.graph, block) for block in blocks]
 
 
 @functional_datapipe("sample_layer_neighbor")
-class LayerNeighborSampler(_LayerSampler):
+class LayerNeighborSampler(NeighborSampler):
     """As :class:`NeighborSampler`, with fewer distinct input nodes: LABOR.
 
     References
@@ -152,29 +149,15 @@ class LayerNeighborSampler(_LayerSampler):
     Balin and Çatalyürek, "Layer-Neighbor Sampling", NeurIPS 2023.
     """
 
-    def __init__(
-        self,
-        datapipe: Any,
-        graph: FusedCSCSamplingGraph,
-        fanouts: Sequence[Any],
-        replace: bool = False,
-        prob_name: str | None = None,
-        deduplicate: bool = True,
-        layer_dependency: bool = False,
-        batch_dependency: int = 1,
-        **options: Any,
-    ) -> None:
-        more = {"layer_dependency": layer_dependency, "batch_dependency": batch_dependency}
-        sampler = graph.sampler(LaborSampler, fanouts, prob_name, replace, **more)
-        super().__init__(datapipe, graph, sampler)
+    kind = LaborSampler
 
 
 @functional_datapipe("sample_in_subgraph")
-class InSubgraphSampler(_LayerSampler):
+class InSubgraphSampler(NeighborSampler):
     """Take all in-edges of the seeds: one layer."""
 
     def __init__(self, datapipe: Any, graph: FusedCSCSamplingGraph) -> None:
-        super().__init__(datapipe, graph, NodeSampler([-1]))
+        super().__init__(datapipe, graph, [-1])
 
 
 class TemporalNeighborSampler(SubgraphSampler):

@@ -4,8 +4,7 @@
 
 References
 ----------
-DGL documentation, "dgl.sparse"; its notebooks "Quickstart", "Building a Graph Convolutional Network
-Using Sparse Matrices", "Graph Diffusion", "Hypergraph Neural Networks", "Graph Transformer".
+DGL documentation, "dgl.sparse", and its notebooks on it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""``SparseMatrix``, and the functions that make one.
-
-References
-----------
-DGL documentation, "dgl.sparse".
-"""
+"""``SparseMatrix``, and the functions that make one."""
 
 from __future__ import annotations
 
@@ -168,7 +163,8 @@ def from_torch_sparse(torch_sparse_tensor: torch.Tensor) -> SparseMatrix:
         return from_csc(x.ccol_indices(), x.row_indices(), x.values(), shape)
     if x.layout != torch.sparse_coo:
         raise BadArgument(f"expected a sparse tensor (COO, CSR or CSC); found {x.layout}")
-    return spmatrix(x._indices(), x._values(), shape)
+    x = x.coalesce()
+    return spmatrix(x.indices(), x.values(), shape)
 
 
 def to_torch_sparse_coo(spmat: SparseMatrix) -> torch.Tensor:
