@@ -226,6 +226,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "self": lambda w: w.graph.get_node_partition_policy(w.graph.ntypes[-1])
     },
     "distributed.*.map_to_per_etype": {"ids": EDGES},
+    "*rank_among_all": {"score": keep(lambda u, v: torch.arange(6.0)[v].expand(len(u), -1))},
     "distributed.*_split": {"partition_book": lambda w: w.graph.get_partition_book(), "rank": 0},
     "distributed.*.reverse_edges": {"etype": FOLLOW, "reverse_etype": FOLLOW},
     "distributed.*pick_layer": {"fanouts": lambda w: {w.graph.canonical_etypes[0]: -1}},
