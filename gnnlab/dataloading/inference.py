@@ -2,7 +2,7 @@
 
 Without sampling, the in-edges of nodes ``lo`` to ``hi`` are one slice of the graph's CSC arrays.
 The sources of such a block are *all* nodes, with their own IDs, so no edge is copied and no feature
-row is gathered.
+row is gathered. :func:`gnnlab.distributed.full_neighbor_inference` does it on a partitioned graph.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, Di
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.graph_server import DistGraphServer
+from gnnlab.distributed.inference import full_neighbor_inference, original_order
 from gnnlab.distributed.job_checkpoint import load_checkpoint, save_checkpoint
 from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
 from gnnlab.distributed.queries import find_edges
@@ -47,6 +48,7 @@ __all__ = [
     "edge_split",
     "exit_client",
     "find_edges",
+    "full_neighbor_inference",
     "in_subgraph",
     "initialize",
     "load_checkpoint",
@@ -55,6 +57,7 @@ __all__ = [
     "load_partition_feats",
     "node_split",
     "optim",
+    "original_order",
     "partition_graph",
     "sample_etype_neighbors",
     "sample_neighbors",
