@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import gnnlab as dgl
 from gnnlab.dataloading.negative_sampler import DegreePower, Fixed, Hard, InBatch, Uniform
 from gnnlab.dataloading.ranking import RankMetrics, rank_among_all
 from gnnlab.distributed import full_neighbor_inference, original_order
+from gnnlab.simulate import simulate
 from tests.distributed import cut as cuts
 from tests.distributed.cluster import outputs, run_job
 from tests.distributed.cut import FOLLOWS, PLAYS, Cut
@@ -121,19 +125,27 @@ score = lambda src, dst: (h["user"][src] @ h["game"][dst].T).round(decimals=2)
 for eids in mine.split(32):
     ends = g.find_edges(eids, "plays")
     metrics.update_ranks(rank_among_all(g, *ends, score, "plays", chunk_size=10))
-print(json.dumps([rows, metrics.compute()]))
+print(json.dumps([g.rank(), g.traffic.to_list(), metrics.compute(), rows]), flush=True)
 g.barrier()
 """
 
 
 def test_two_machines_compute_what_one_process_computes(tmp_path: Path) -> None:
+    """And a simulation counts their bytes."""
     whole, g = on_the_whole(), cuts.cut(typed_graph(), 2, tmp_path).whole
     user, game = whole["user"], whole["game"]
     metrics, ends = RankMetrics(), g.edges(etype=PLAYS)
     score = lambda u, v: (user[u] @ game[v].T).round(decimals=2)  # noqa: E731
     metrics.update_ranks(rank_among_all(g, *ends, score, PLAYS))
-    for text in run_job(JOB, tmp_path / "g.json", args=[str(tmp_path / "g.json")]):
-        rows, found = outputs(text)
+    config, script = tmp_path / "g.json", tmp_path / "script.py"
+    real = [outputs(text) for text in run_job(JOB, config, args=[str(config)])]
+    script.write_text(JOB, encoding="utf8")
+    with redirect_stdout(io.StringIO()) as out:
+        simulate(config).run(script, str(config))
+    assert [each[:3] for each in real] == sorted(
+        json.loads(line)[:3] for line in out.getvalue().splitlines()
+    )
+    for _, _, found, rows in real:
+        assert found == metrics.compute()
         for ntype, each in rows.items():
             torch.testing.assert_close(torch.tensor(each), whole[ntype])
-        assert found == metrics.compute()
