@@ -225,6 +225,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "self": lambda w: w.graph.get_node_partition_policy(w.graph.ntypes[-1])
     },
     "distributed.*.map_to_per_etype": {"ids": EDGES},
+    "*rank_among_all": {"score": keep(lambda u, v: torch.arange(6.0)[v].expand(len(u), -1))},
     "distributed.*_split": {"partition_book": lambda w: w.graph.get_partition_book(), "rank": 0},
     "distributed.*.reverse_edges": {"etype": FOLLOW, "reverse_etype": FOLLOW},
     "distributed.*pick_layer": {"fanouts": lambda w: {w.graph.canonical_etypes[0]: -1}},
@@ -264,6 +265,9 @@ SKIP: dict[str, str] = {
     "partition.*": "files and whole graphs; tests/partition",
     "distributed.load_*": "files",
     "data.*Dataset*": "files",
+    "data.*Table*": "tables, as of graph_from_tables",
+    "data.graph_from_tables": "tables; tests/data/test_from_tables.py",
+    "data.to_table": "keys; tests/data/test_from_tables.py",
     "dataloading.Sampler.sample": "abstract",
     "unbatch": "numbers of nodes and edges",
     "*hetero.Hetero*": "are in EXTRA",

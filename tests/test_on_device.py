@@ -174,11 +174,17 @@ LOADERS: dict[str, Case] = {
     "full_neighbor_blocks": lambda g: [
         block.in_edges(block.dstnodes(), "eid") for _, block in data.full_neighbor_blocks(g, 4)
     ],
+    "ranking": lambda g: data.ranking.rank_among_all(
+        g, *g.find_edges(EDGES), lambda src, dst: (src[:, None] * dst) % 5, chunk_size=4
+    ),
 }
 NEGATIVE: dict[str, Case] = {
     name: lambda g, name=name: getattr(negative_sampler, name)(2)(g, EDGES.to(g.device))
-    for name in ("Uniform", "PerSourceUniform", "GlobalUniform", "DegreePower")
+    for name in ("Uniform", "PerSourceUniform", "GlobalUniform", "DegreePower", "InBatch")
 }
+NEGATIVE["Hard"] = lambda g: negative_sampler.Hard(
+    negative_sampler.Uniform(2, True), torch.arange(g.num_edges())[:, None] % NUM_NODES
+)(g, EDGES.to(g.device))
 SAMPLING: dict[str, Case] = {
     "sample_neighbors": lambda g: sampling.sample_neighbors(g, [4, 1], 2),
     "sample_labors": lambda g: sampling.sample_labors(g, [4, 1], 2),

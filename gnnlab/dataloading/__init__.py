@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from gnnlab.dataloading import negative_sampler
+from gnnlab.dataloading import negative_sampler, ranking
 from gnnlab.dataloading.capture import CapturedTraining
 from gnnlab.dataloading.edges import (
     EdgeDataLoader,
@@ -48,6 +48,7 @@ __all__ = [
     "as_edge_prediction_sampler",
     "full_neighbor_blocks",
     "negative_sampler",
+    "ranking",
     "set_dst_lazy_features",
     "set_edge_lazy_features",
     "set_node_lazy_features",

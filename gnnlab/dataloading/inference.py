@@ -2,13 +2,12 @@
 
 Without sampling, the in-edges of nodes ``lo`` to ``hi`` are one slice of the graph's CSC arrays.
 The sources of such a block are *all* nodes, with their own IDs, so no edge is copied and no feature
-row is gathered.
+row is gathered. :func:`gnnlab.distributed.full_neighbor_inference` does it on a partitioned graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 from gnnlab.errors import InvalidInput, whole_number
@@ -18,24 +17,26 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Adjacency, Relation
 
 
-def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[slice, Block]]:
+def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[Any, Block]]:
     """Iterate over the nodes of a graph in order, with all their in-edges.
 
     Parameters
     ----------
     g : Graph
-        With one node type and one edge type.
     batch_size : int
         Destination nodes per block.
 
     Yields
     ------
-    rows : slice
-        The destinations: nodes ``rows.start`` to ``rows.stop - 1``.
+    rows : slice, or dict of slice by node type
+        The destinations: nodes ``rows.start`` to ``rows.stop - 1``. On a graph with several types
+        a dict with one of them; the types come one after the other.
     block : Block
-        Edges from all N nodes of ``g`` to these; source i is node i. Layers take a pair of
-        features, ``layer(block, (x, x[rows]))``. Without gradients, SAGEConv and GATConv multiply
-        the rows of ``x`` once for all blocks, not once for each.
+        Edges of all types from all nodes of ``g`` to these; source i is node i. Layers take a pair
+        of features, ``layer(block, (x, x[rows]))``, or with several types ``layer(block, (x,
+        {ntype: x[ntype][rows[ntype]]}))``. Without gradients, SAGEConv and GATConv multiply the
+        rows of ``x`` once for all blocks, not once for each. Out-degrees are those in the block, so
+        GraphConv needs ``norm="right"``.
 
     Examples
     --------
@@ -50,27 +51,31 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
     ----------
     DGL user guide, chapter 6.6, "Exact Offline Inference on Large Graphs".
     """
-    if not g.is_homogeneous or g.is_block:
-        raise InvalidInput(
-            "full_neighbor_blocks() needs a graph with one node type and one edge type"
-        )
+    if g.is_block:
+        raise InvalidInput("full_neighbor_blocks() needs a graph; found a block", code="is_block")
     batch_size = whole_number(batch_size, "batch_size", 1)
-    (ntype,), (etype,) = g.ntypes, g.canonical_etypes
-    csc, num_nodes = g.relation().csc(), g.num_nodes()
-    starts = range(0, num_nodes, batch_size)
-    ends = csc.indptr[[*starts, num_nodes]].tolist()  # at once: a GPU waits for each look
+    sizes = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
     kept: dict[Any, Any] = {}
-    for lo, (first, last) in zip(starts, pairwise(ends), strict=True):
-        hi = min(lo + batch_size, num_nodes)
-        adjacency = Adjacency(csc.indptr[lo : hi + 1] - first, csc.indices[first:last])
-        block = Block(
-            {ntype: num_nodes},
-            {ntype: hi - lo},
-            {etype: Relation(num_nodes, hi - lo, csc=adjacency)},
-            src_frames=g.node_frames(),
-            dst_frames={ntype: Frame(hi - lo, None, g.device)},
-            idtype=g.idtype,
-            device=g.device,
-        )
-        block.kept_results = kept
-        yield slice(lo, hi), block
+    for ntype, num_nodes in sizes.items():
+        starts = range(0, num_nodes, batch_size)
+        into = {t: g.relation(t).csc() for t in g.canonical_etypes if t[2] == ntype}
+        # at once: a GPU waits for each look
+        ends = {t: csc.indptr[[*starts, num_nodes]].tolist() for t, csc in into.items()}
+        for i, lo in enumerate(starts):
+            hi, relations = min(lo + batch_size, num_nodes), {}
+            for etype, csc in into.items():
+                first, last = ends[etype][i : i + 2]
+                adjacency = Adjacency(csc.indptr[lo : hi + 1] - first, csc.indices[first:last])
+                relations[etype] = Relation(sizes[etype[0]], hi - lo, csc=adjacency)
+            block = Block(
+                sizes,
+                {ntype: hi - lo},
+                relations,
+                src_frames=g.node_frames(),
+                dst_frames={ntype: Frame(hi - lo, None, g.device)},
+                idtype=g.idtype,
+                device=g.device,
+            )
+            block.kept_results = kept
+            rows = slice(lo, hi)
+            yield rows if g.is_homogeneous else {ntype: rows}, block

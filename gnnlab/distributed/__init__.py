@@ -10,6 +10,7 @@ from gnnlab.distributed.context import exit_client
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
+from gnnlab.distributed.inference import full_neighbor_inference, original_order
 from gnnlab.distributed.job_checkpoint import load_checkpoint, save_checkpoint, should_stop
 from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
 from gnnlab.distributed.queries import find_edges
@@ -42,6 +43,7 @@ __all__ = [
     "edge_split",
     "exit_client",
     "find_edges",
+    "full_neighbor_inference",
     "in_subgraph",
     "initialize",
     "load_checkpoint",
@@ -50,6 +52,7 @@ __all__ = [
     "load_partition_feats",
     "node_split",
     "optim",
+    "original_order",
     "partition_graph",
     "sample_etype_neighbors",
     "sample_neighbors",

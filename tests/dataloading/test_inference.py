@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
+from tests.distributed.cut import typed as players_and_makers
 
 
 def test_ranges_cover_the_graph_without_copying():
@@ -66,3 +67,22 @@ def test_source_rows_are_multiplied_once_for_all_blocks(make, mode):
         assert sizes.count(100) == 2
         torch.testing.assert_close(infer(), conv(g, x))
     assert infer().requires_grad
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 1000])
+def test_typed_layers_equal_the_whole_graph(batch_size):
+    """Three edge types, two of which end at games; devs have no in-edges and no rows."""
+    g, sizes, found = players_and_makers(), [], {"user": [], "game": []}
+    x = {t: torch.randn(g.num_nodes(t), 6) for t in g.ntypes}
+    sage = dgl.nn.SAGEConv(6, 3, "mean"), dgl.nn.SAGEConv(6, 3, "gcn")
+    gcn = dgl.nn.GraphConv(6, 3, norm="right")
+    conv = dgl.nn.HeteroGraphConv({"follows": sage[1], "plays": sage[0], "m": gcn})
+    sage[0].fc_neigh.register_forward_hook(lambda *call: sizes.append(len(call[1][0])))
+    with torch.no_grad():
+        for rows, block in dgl.dataloading.full_neighbor_blocks(g, batch_size):
+            own = {ntype: x[ntype][where] for ntype, where in rows.items()}
+            for ntype, out in conv(block, (x, own)).items():
+                found[ntype].append(out)
+        assert sizes.count(60) == 1, "the rows of all users are multiplied once"
+        for ntype, expected in conv(g, x).items():
+            torch.testing.assert_close(torch.cat(found[ntype]), expected)

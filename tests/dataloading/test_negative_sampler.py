@@ -9,7 +9,10 @@ import torch
 import gnnlab as dgl
 from gnnlab.dataloading.negative_sampler import (
     DegreePower,
+    Fixed,
     GlobalUniform,
+    Hard,
+    InBatch,
     PerSourceUniform,
     Uniform,
 )
@@ -83,6 +86,65 @@ def test_degree_power_looks_at_the_graph_it_is_given():
         assert set(sampler(to_two, [0, 1])[1].tolist()) == {2}
 
 
+@pytest.mark.parametrize(
+    "sampler",
+    [Uniform(9, True), DegreePower(9, exclude_positives=True), InBatch(9, True)],
+    ids=name_of,
+)
+def test_positives_can_be_excluded(graph, sampler):
+    src, dst = sampler(graph, range(500))
+    assert len(dst) == 4500
+    assert not graph.has_edges_between(src, dst).any()
+
+
+def test_excluded_positives_leave_a_uniform_rest():
+    """Of ten nodes, node 0 points at 0 to 5, and edge 6 makes node 9 a source with all."""
+    g = dgl.graph(([0] * 6 + [9] * 10, [*range(6), *range(10)]))
+    src, dst = Uniform(4000, True)(g, [0, 6])
+    assert scipy.stats.chisquare(torch.bincount(dst[:4000])[6:]).pvalue > 1e-4
+    assert dst[:4000].min() == 6
+    assert g.has_edges_between(src[4000:], dst[4000:]).all(), "what remains where nothing else is"
+
+
+def test_in_batch_draws_other_edges_of_the_batch():
+    """Edge e leads from node e to node 10 + e."""
+    g, eids = dgl.graph((torch.arange(10), torch.arange(10, 20))), torch.tensor([3, 7, 0, 9])
+    src, dst = InBatch(400)(g, eids)
+    assert torch.equal(src, eids.repeat_interleave(400))
+    for own, row in zip(eids, dst.view(4, 400) - 10, strict=True):
+        counts = torch.bincount(row, minlength=10)[eids]
+        assert counts.sum() == 400 and counts[eids == own] == 0
+        assert scipy.stats.chisquare(counts[eids != own]).pvalue > 1e-4
+    assert [len(ids) for ids in InBatch(4)(g, [7])] == [0, 0]
+
+
+def test_fixed_negatives_come_from_a_table(graph, typed):
+    table = torch.randint(50, (500, 6))
+    graph.edata["negatives"] = table
+    for negatives in (table, table.numpy(), "negatives", {"_E": table}):
+        src, dst = Fixed(4, negatives)(graph, [7, 3])
+        assert torch.equal(dst, table[[7, 3], :4].flatten())
+        assert torch.equal(src, graph.find_edges([7, 3])[0].repeat_interleave(4))
+    by_type = {"plays": [[0], [1], [1], [0]], "follows": [[2], [0]]}
+    found = Fixed(1, by_type)(typed, {"plays": [3, 1], "follows": [0]})
+    assert [dst.tolist() for _, dst in found.values()] == [[0, 1], [2]]
+
+
+def test_hard_negatives_replace_those_of_a_sampler(graph):
+    """Edge e has hard negatives e, e + 1 and e + 2 (modulo 50), edge 1 one of them, edge 2 none."""
+    table = (torch.arange(500)[:, None] + torch.arange(3)) % 50
+    table[1, 1:], table[2] = -1, -1
+    own, plain = Uniform(4)(graph, range(500))
+    dgl.seed(0)
+    src, dst = Hard(Uniform(4), table)(graph, range(500))
+    plain, dst = plain.view(-1, 4), dst.view(-1, 4)
+    assert torch.equal(src, own) and torch.equal(dst[:, 2:], plain[:, 2:])
+    assert dst[1].tolist() == [1, *plain[1, 1:].tolist()] and torch.equal(dst[2], plain[2])
+    chosen = (dst[3:, :2] - torch.arange(3, 500)[:, None]) % 50
+    assert chosen.max() == 2 and (chosen[:, 0] != chosen[:, 1]).all()
+    assert scipy.stats.chisquare(torch.bincount(chosen.flatten())).pvalue > 1e-4
+
+
 @pytest.mark.parametrize("replace", [False, True])
 def test_global_uniform_never_returns_an_edge(graph, replace):
     edges = set(zip(*(end.tolist() for end in graph.edges()), strict=True))
@@ -121,7 +183,14 @@ def test_a_dense_graph_gives_what_it_has():
 
 
 @pytest.mark.parametrize(
-    "sampler", [Uniform(5), DegreePower(5), GlobalUniform(5, replace=True)], ids=name_of
+    "sampler",
+    [
+        Uniform(5),
+        DegreePower(5, 1, True),
+        GlobalUniform(5, replace=True),
+        Hard(Uniform(5, True), torch.arange(1500).view(500, 3) % 50),
+    ],
+    ids=name_of,
 )
 def test_the_negatives_of_an_edge_depend_on_its_name_alone(graph, sampler, torch_threads):
     """Not on its place, its company or the threads: hence neither on workers or ranks."""
@@ -140,6 +209,20 @@ def test_the_negatives_of_an_edge_depend_on_its_name_alone(graph, sampler, torch
     assert len(by_edge) == 100
 
 
+def test_workers_draw_the_same(graph):
+    hard = Hard(InBatch(4, True), torch.arange(1500).view(500, 3) % 50)
+    sampler = dgl.dataloading.NeighborSampler([2])
+    found = []
+    for number in (0, 2):
+        loader = dgl.dataloading.EdgeDataLoader(
+            *(graph, range(500), sampler), negative_sampler=hard, batch_size=60, num_workers=number
+        )
+        dgl.seed(3)
+        negatives = [(pairs.ndata[dgl.NID], *pairs.edges()) for _, _, pairs, _ in loader]
+        found.append(torch.cat([torch.stack([ids[u], ids[v]]) for ids, u, v in negatives], 1))
+    assert torch.equal(*found)
+
+
 @pytest.mark.parametrize("sampler", [Uniform(2), DegreePower(2), GlobalUniform(1)], ids=name_of)
 def test_types(typed, sampler):
     found = sampler(typed, {"plays": [0, 3], ("user", "follows", "user"): torch.tensor([1])})
@@ -155,9 +238,17 @@ def test_a_node_and_a_game_of_the_same_number_are_no_loop():
     assert pairs == {(0, 0), (1, 0), (1, 1)}
 
 
-def test_bad_input_says_what_is_wrong():
+def test_bad_input_says_what_is_wrong(graph):
     for k in (0, -1, 1.5, True, "many"):
         with pytest.raises(InvalidInput, match=f"{k}"):
             Uniform(k)
     with pytest.raises(InvalidInput, match="power"):
         DegreePower(5, -1)
+    for k, table in ((3, [[1, 2]] * 500), (1, [[1]] * 499), (1, [1] * 500)):
+        with pytest.raises(InvalidInput, match=r"negatives.*\(500"):
+            Fixed(k, table)(graph, [0])
+    for sampler in (Fixed(1, [[-1]] * 500), Hard(Uniform(2), [[50]] * 500)):
+        with pytest.raises(dgl.OutOfRange, match=r"negative (-1|50)"):
+            sampler(graph, [0])
+    with pytest.raises(InvalidInput, match=r"num_hard=3.*k=2"):
+        Hard(Uniform(2), [[1, 2, 3]] * 500, 3)(graph, [0])
