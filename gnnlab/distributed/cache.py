@@ -46,7 +46,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import read_dtype
-from gnnlab.kernels.route import Shard
+from gnnlab.kernels.owners import Shard
 from gnnlab.launch import environment
 from gnnlab.partition.book import PartitionPolicy
 
@@ -234,7 +234,7 @@ class Table:
             self.misses += len(missing)
             if not len(here):
                 return shard
-            copy_rows = kernels.route.copy_rows
+            copy_rows = kernels.owners.copy_rows
             copy_rows(
                 self._values, torch.from_numpy(slots)[here], out, _some(shard.positions, here)
             )
@@ -248,7 +248,7 @@ class Table:
             shift = self._shift(shard.part)
             slots = torch.from_numpy(self._placement.admit(shard.rows.numpy(), shift))
             chosen = (slots >= 0).nonzero().flatten()
-            kernels.route.copy_rows(values, chosen, self._values, slots[chosen])
+            kernels.owners.copy_rows(values, chosen, self._values, slots[chosen])
 
     def info(self) -> CacheInfo:
         """Return the statistics."""

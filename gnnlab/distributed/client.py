@@ -25,7 +25,7 @@ from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import DTYPES, check_stored, dtype_name
-from gnnlab.kernels.route import Shard
+from gnnlab.kernels.owners import Shard
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
 Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
@@ -197,7 +197,7 @@ class Client:
     ]:
         """Return what to fetch from other machines, what to do meanwhile, and what afterwards."""
         there = self.description(name)
-        shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        shards = kernels.owners.split(ids, policy.ranges, f"{name}: row")
         tables = [self.transport.readable(shard.part, name) for shard in shards]
         far = [shard for shard, table in zip(shards, tables, strict=True) if table is None]
         kept = self._table(policy, name) if far else None
@@ -211,11 +211,11 @@ class Client:
         def copy_near() -> None:
             for shard, table in zip(shards, tables, strict=True):
                 if table is not None:
-                    kernels.route.copy_rows(table, shard.rows, out, shard.positions)
+                    kernels.owners.copy_rows(table, shard.rows, out, shard.positions)
 
         def finish(values: list[torch.Tensor]) -> torch.Tensor:
             for shard, rows in zip(far, values, strict=True):
-                kernels.route.copy_rows(rows, None, out, shard.positions)
+                kernels.owners.copy_rows(rows, None, out, shard.positions)
                 if kept is not None:
                     kept.keep(shard, rows)
             return out
@@ -268,7 +268,7 @@ class Client:
         """Write ``values[i]`` to row ``ids[i]``; of repeated IDs, the last value wins."""
         step = _step(self.description(name))
         for at in range(0, len(ids), step):
-            shards = kernels.route.split(ids[at : at + step], policy.ranges, f"{name}: row")
+            shards = kernels.owners.split(ids[at : at + step], policy.ranges, f"{name}: row")
             some = values[at : at + step]
             self._write(
                 {p: m.Push(name, rows, _take(some, positions)) for p, rows, positions in shards}
@@ -288,7 +288,7 @@ class Client:
         step: int = 1,
     ) -> None:
         """Send gradients of rows to their owners: with several ranks to all, perhaps empty ones."""
-        shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        shards = kernels.owners.split(ids, policy.ranges, f"{name}: row")
         given = {p: (rows, _take(grads, positions)) for p, rows, positions in shards}
         if num_ranks > 1:
             nothing = ids[:0], grads[:0]

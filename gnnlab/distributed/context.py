@@ -19,7 +19,7 @@ import torch
 
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.ondisk import OnDisk
-from gnnlab.distributed.store import Store
+from gnnlab.distributed.part_store import Store
 from gnnlab.distributed.transport import InProcess
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.partition.book import GraphPartitionBook

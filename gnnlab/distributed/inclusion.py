@@ -91,7 +91,7 @@ def inclusion_of_parts(
         asked = []
         for number, etype in enumerate(etypes):
             reached = torch.from_numpy(np.flatnonzero(probs[etype[2]] if fanout[etype] else ()))
-            for part, rows, positions in kernels.route.split(reached, ranges[etype[2]]):
+            for part, rows, positions in kernels.owners.split(reached, ranges[etype[2]]):
                 some = torch.from_numpy(probs[etype[2]])[reached[positions]]
                 asked.append((part, m.Inclusion(number, rows, some, fanout[etype], replace)))
         logs = {ntype: np.zeros(len(values)) for ntype, values in probs.items()}

@@ -29,7 +29,7 @@ import msgspec
 import torch
 
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.store import Store
+from gnnlab.distributed.part_store import Store
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels.dtypes import dtype_name, read_dtype

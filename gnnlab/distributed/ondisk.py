@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.store import Store
+from gnnlab.distributed.part_store import Store
 from gnnlab.distributed.transport import InProcess, nothing
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.kernels import disk

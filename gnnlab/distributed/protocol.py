@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.store import Store
+from gnnlab.distributed.part_store import Store
 from gnnlab.errors import GNNLabError
 
 _IDS = (torch.int64, torch.int32)

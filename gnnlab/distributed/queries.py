@@ -84,7 +84,7 @@ def _query_owners(
     message: Callable[[torch.Tensor], Message],
 ) -> list[tuple[Any, Any]]:
     """Query the owners of IDs; return the replies, each with the positions of its IDs."""
-    shards = kernels.route.split(ids, offsets, what)
+    shards = kernels.owners.split(ids, offsets, what)
     replies = client.ask({shard.part: message(shard.rows) for shard in shards})
     return list(zip((shard.positions for shard in shards), replies, strict=True))
 

@@ -198,10 +198,10 @@ def out_subgraph(
     ranges, edges = g.get_partition_book().node_ranges, {}
     for number, etype in enumerate(g.canonical_etypes):
         ids = given.get(etype[0], none)
-        pieces = kernels.route.split(ids, ranges[etype[0]], "node")
+        pieces = kernels.owners.split(ids, ranges[etype[0]], "node")
         replies = g.client.ask({piece.part: OutEdges(number, piece.rows) for piece in pieces})
         ptrs, eids = zip(*replies, strict=True) if replies else ((), [none])
-        edges[etype] = kernels.route.Merge(pieces, ptrs, len(ids))(eids).long()
+        edges[etype] = kernels.owners.Merge(pieces, ptrs, len(ids))(eids).long()
     return queries.edge_subgraph(g, edges, relabel_nodes, store_ids)
 
 
@@ -340,7 +340,7 @@ def request_layer(
     """
     book = client.book
     pieces = {
-        ntype: kernels.route.split(ids, book.node_ranges[ntype], "node")
+        ntype: kernels.owners.split(ids, book.node_ranges[ntype], "node")
         for ntype, ids in seeds.items()
     }
     asked: dict[int, dict[str, torch.Tensor]] = {}
@@ -352,7 +352,7 @@ def request_layer(
                 limits.setdefault(part, {})[ntype] = until.times[ntype][positions]
     left_out: dict[int, dict[int, torch.Tensor]] = {part: {} for part in asked}
     for etype, ids in (excluded or {}).items():
-        for part, rows, _ in kernels.route.split(ids, book.edge_ranges[etype], "edge"):
+        for part, rows, _ in kernels.owners.split(ids, book.edge_ranges[etype], "edge"):
             left_out.setdefault(part, {})[client.etype_ids[etype]] = rows
     numbers = tuple(fanouts[etype] for etype in client.etype_ids)
     messages: dict[int, Sample] = {}
@@ -369,7 +369,7 @@ def request_layer(
         none = torch.empty(0, dtype=torch_ids_dtype(int(book.node_ranges[etype[0]][-1])))
         answers = [replies[piece.part][number] for piece in found]
         ptrs, edges, sources = zip(*answers, strict=True) if answers else ((), [none], [none])
-        merge = kernels.route.Merge(found, ptrs, len(seeds.get(etype[2], none)))
+        merge = kernels.owners.Merge(found, ptrs, len(seeds.get(etype[2], none)))
         picked[etype] = Picked(
             merge.ptr, LazyTensor(partial(_edge_ids, merge, edges)), merge(sources)
         )

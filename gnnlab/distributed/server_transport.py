@@ -2,7 +2,7 @@
 
 Destinations are those of :mod:`gnnlab.distributed.protocol`. Reads of rows of the own machine are
 answered from shared memory; all other messages go to servers: through sockets, or in a simulation
-to objects of this process (:mod:`gnnlab.simulate.servers`).
+to objects of this process (:mod:`gnnlab.simulate.simulated_transport`).
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class ServerTransport:
         offsets = self._offsets(part, message.name)
         shards = {
             shard.part: (shard.rows + offsets[shard.part], values[shard.positions])
-            for shard in kernels.route.split(message.rows, offsets)
+            for shard in kernels.owners.split(message.rows, offsets)
         }
         if EXCHANGES[type(message)].to is To.ALL_OWNERS:
             nothing = message.rows[:0], values[:0]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 
 from gnnlab.distributed.messages import Create, Message
-from gnnlab.distributed.store import Store
+from gnnlab.distributed.part_store import Store
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.part import Part
 

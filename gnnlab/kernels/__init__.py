@@ -2,7 +2,7 @@
 
 Each module holds one concept and does not depend on graph classes: ``csc`` (sorting edges by one
 end), ``sample`` (neighbor sampling), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
-``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows of a distributed
+``softmax`` (messages), ``gather`` (rows of a feature matrix), ``owners`` (rows of a distributed
 tensor), ``cache`` (which rows to keep), ``activation``, ``optim`` (optimizer steps on rows),
 ``ldg`` (assigning nodes to parts), ``halo`` (the edges and nodes at the border of a part), ``rng``
 (stateless random numbers), ``threads``. Those with a suffix do the same by torch or Triton.
@@ -28,11 +28,11 @@ __all__ = [
     "halo",
     "ldg",
     "optim",
+    "owners",
     "relabel",
     "relabel_torch",
     "rng",
     "rng_torch",
-    "route",
     "sample",
     "sample_torch",
     "sample_triton",

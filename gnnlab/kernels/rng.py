@@ -3,7 +3,8 @@
 An ordinary generator changes its state with every draw, so its results depend on the order of the
 draws: on threads, workers, machines. Here a number is a *function of its name*, a hash of the seed,
 the epoch, the batch, the layer, the node and the position of the draw: the same name gives the same
-number in any thread, process and order. The hash is the finaliser of splitmix64.
+number in any thread, process and order. The hash is the finaliser of splitmix64. Keys, made from
+the seed, come from :mod:`gnnlab.random`.
 
 References
 ----------

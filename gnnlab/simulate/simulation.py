@@ -44,7 +44,7 @@ from gnnlab.simulate.optrace import Recorder
 from gnnlab.simulate.replay import Machines
 from gnnlab.simulate.result import SimulationResult, check_cores, check_slowdown
 from gnnlab.simulate.scheduler import Scheduler, VirtualRank
-from gnnlab.simulate.servers import Cluster, SimulatedTransport
+from gnnlab.simulate.simulated_transport import Cluster, SimulatedTransport
 
 
 class Simulation:

@@ -59,8 +59,8 @@ def split(ids: torch.Tensor, offsets: np.ndarray, what: str = "row") -> list[Sha
     Examples
     --------
     >>> import numpy as np, torch
-    >>> from gnnlab.kernels import route
-    >>> for shard in route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6])):
+    >>> from gnnlab.kernels import owners
+    >>> for shard in owners.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6])):
     ...     print(shard.part, shard.rows, shard.positions)
     0 tensor([0]) tensor([1])
     1 tensor([2, 0]) tensor([0, 2])
@@ -204,9 +204,9 @@ class Merge:
     Examples
     --------
     >>> import numpy as np, torch
-    >>> from gnnlab.kernels import route
-    >>> shards = route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6]))
-    >>> merge = route.Merge(shards, [torch.tensor([0, 2]), torch.tensor([0, 1, 2])], 3)
+    >>> from gnnlab.kernels import owners
+    >>> shards = owners.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6]))
+    >>> merge = owners.Merge(shards, [torch.tensor([0, 2]), torch.tensor([0, 1, 2])], 3)
     >>> merge.ptr, merge([torch.tensor([7, 8]), torch.tensor([1, 2])])
     (tensor([0, 1, 3, 4]), tensor([1, 7, 8, 2]))
     """

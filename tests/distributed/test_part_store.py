@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.store import Store
+from gnnlab.distributed.part_store import Store
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.partition import EdgePart, GraphPartitionBook, NodePart, Part
 

@@ -190,7 +190,7 @@ class Store:
         tensor = self._rows(message.name, message.rows)
         _check_values(message.name, message.values, tensor, len(message.rows))
         with self._lock:
-            kernels.route.copy_rows(message.values.contiguous(), None, tensor, message.rows)
+            kernels.owners.copy_rows(message.values.contiguous(), None, tensor, message.rows)
 
     def _count_nonzero(self, message: m.CountNonzero) -> int:
         return int((self._table(message.name) != 0).sum())
