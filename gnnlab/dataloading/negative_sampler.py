@@ -25,6 +25,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import as_integers, edge_dict, read_edges, read_ids
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Relation, check_ids, narrow
+from gnnlab.graph.temporal import read_times
 from gnnlab.random import fold, next_key
 from gnnlab.sampling.negative import non_edges
 
@@ -103,7 +104,7 @@ class _OfSource(NegativeSampler):
         """Draw pairs for edges of one type."""
         rng, size = kernels.rng_torch, g.num_nodes(etype[2])
         ends = g.find_edges(eids, etype)
-        choose = self._chooser(g, etype, ends[1])
+        choose = self._chooser(g, etype, ends[1], eids)
         row = torch.arange(len(eids), device=eids.device).repeat_interleave(self.k)
         src, streams = ends[0].long()[row], rng.streams(key, eids)[row]
         counter = torch.arange(self.k, device=eids.device).repeat(len(eids))
@@ -120,8 +121,8 @@ class _OfSource(NegativeSampler):
         return src, dst
 
     @abstractmethod
-    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor) -> Any:
-        """Return a function of random bits and positions in ``ends``, the batch's destinations."""
+    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor, eids: torch.Tensor) -> Any:
+        """Return a function of random bits and positions in ``ends``, the destinations of edges."""
 
 
 class Uniform(_OfSource):
@@ -137,6 +138,9 @@ class Uniform(_OfSource):
     exclude_positives : bool
         Draw a pair that is an edge again, at most 64 times: where edges lead to a share p of what
         may be drawn, p ** 65 of the pairs remain edges. On a DistGraph, owners send out-edges.
+    time : str, optional
+        Name of the feature with the times of edges and of their destinations: draw only nodes that
+        are not later than the edge. If there is none, the earliest node is drawn.
 
     Examples
     --------
@@ -149,8 +153,26 @@ class Uniform(_OfSource):
 
     pure = True
 
-    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor) -> Any:
-        return lambda bits, row: kernels.rng_torch.below(bits, g.num_nodes(etype[2]))
+    def __init__(self, k: int, exclude_positives: bool = False, time: str | None = None) -> None:
+        super().__init__(k, exclude_positives)
+        self.time = time
+        self._sorted: dict[EdgeType, tuple[Any, int, Any]] = {}
+
+    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor, eids: torch.Tensor) -> Any:
+        below = kernels.rng_torch.below
+        if self.time is None:
+            return lambda bits, row: below(bits, g.num_nodes(etype[2]))
+        given = g.node_frames()[etype[2]][self.time]
+        version = getattr(given, "_version", 0)
+        known = self._sorted.get(etype)
+        if known is None or known[0] is not given or known[1] != version:
+            times = read_times(given[:], g.num_nodes(etype[2]), "times of nodes")
+            known = self._sorted[etype] = given, version, torch.sort(times, stable=True)
+        times, order = known[2]
+        until = g.edge_frames[etype][self.time][eids.long()]
+        until = read_times(until, len(eids), "times of edges").to(times.dtype)
+        count = torch.searchsorted(times, until, right=True).clamp(min=1)
+        return lambda bits, row: order[below(bits, count[row])]
 
 
 PerSourceUniform = Uniform
@@ -197,7 +219,7 @@ class DegreePower(_OfSource):
         self.power = power
         self._sums: dict[EdgeType, tuple[Any, torch.Tensor]] = {}
 
-    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor) -> Any:
+    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor, eids: torch.Tensor) -> Any:
         sums = self._running_sums(g, etype)
 
         def choose(bits: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
@@ -284,7 +306,7 @@ class InBatch(_OfSource):
         """Draw pairs for edges of one type."""
         return super().draw(g, etype, eids if len(eids) > 1 else eids[:0], key)
 
-    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor) -> Any:
+    def _chooser(self, g: Graph, etype: EdgeType, ends: torch.Tensor, eids: torch.Tensor) -> Any:
         below, batch = kernels.rng_torch.below, max(len(ends), 1)
         return lambda bits, row: ends[(row + 1 + below(bits, batch - 1)) % batch].long()
 

@@ -195,6 +195,21 @@ def test_pairs_of_edges_have_the_time_of_their_edge() -> None:
                     )
 
 
+def test_negatives_are_not_later_than_their_edge() -> None:
+    g = typed_graph()
+    etype = ETYPES[1]  # to users, who have times from 0 to 19
+    sampler = dgl.dataloading.negative_sampler.Uniform(3, time="t")
+    eids = torch.arange(2000)
+    _, dst = sampler(g, {etype: eids})[etype]
+    until = g.edges[etype].data["t"].repeat_interleave(3)[: 3 * 2000]
+    times = g.nodes["user"].data["t"]
+    assert bool((times[dst] <= until.clamp(min=int(times.min()))).all())
+    late = dst[until >= times.max()]
+    assert len(torch.unique(late)) == 60  # all users are drawn once they are there
+    g.nodes["user"].data["t"] = torch.zeros(60, dtype=torch.int64)
+    assert len(torch.unique(sampler(g, {etype: eids[:200]})[etype][1])) == 60
+
+
 def test_threads_and_workers_make_the_same_batches() -> None:
     g = typed_graph()
     sampler = NeighborSampler([3, 2], time="t")
