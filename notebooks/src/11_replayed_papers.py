@@ -77,7 +77,7 @@ from gnnlab import plot
 from gnnlab.dataloading import LaborSampler, NeighborSampler, NodeDataLoader
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize
 from gnnlab.distributed.inclusion import inclusion_probabilities
-from gnnlab.distributed.policies import Plan, Planned, Scored, ranked
+from gnnlab.distributed.policies import EpochReads, Planned, Scored, ranked
 from gnnlab.partition.assign import assign
 from gnnlab.simulate import simulate
 
@@ -248,7 +248,7 @@ def through(cache, batches):
 def belady(batches, slots, num_rows):
     cache = Planned(num_rows)
     cache.resize(slots * (4 + 400), row_bytes=400)  # 4 bytes: a row's number
-    cache.follow(Plan(batches, num_rows))
+    cache.follow(EpochReads(batches, num_rows))
     return through(cache, batches)
 
 
