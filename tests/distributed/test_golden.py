@@ -48,16 +48,16 @@ EXAMPLES: list[tuple[Any, Any]] = [
     ),
     (
         m.Sample({"user": ROWS}, (2, -1), 2**64 - 1, True, (None, "edge~a:b:c~w"), {1: SMALL}),
-        m.SampleUntil(
-            *({"user": ROWS}, (2, -1), 7, False, (), {}),
-            {"user": ROWS},
-            (None, "edge~a:b:c~t"),
-            True,
-        ),
         (
             (torch.tensor([0, 1, 1, 1]), SMALL[:1], SMALL[:1]),
             (torch.tensor([0, 0, 0, 0]), ROWS[:0], ROWS[:0]),
         ),
+    ),
+    (
+        m.SampleUntil(
+            *({"user": ROWS}, (2,), 7, False, (), {}), {"user": ROWS}, ("edge~a:b:c~t",), True
+        ),
+        ((torch.tensor([0, 1, 1, 1]), SMALL[:1], SMALL[:1]),),
     ),
     (m.FindEdges(2, ROWS), (ROWS, ROWS + 1)),
     (m.Reverse(0, ROWS, 1), ROWS[:2]),
