@@ -26,7 +26,6 @@ def test_reddit(mirror, tmp_path):
 def test_datasets_by_argument(mirror):
     parser = argparse.ArgumentParser()
     dgl.data.register_data_args(parser)
-    assert dgl.data.load_data(parser.parse_args(["--dataset", "pubmed"])).name == "pubmed"
     assert dgl.data.load_data(parser.parse_args(["--dataset=reddit"])).graph.number_of_edges() == 4
     assert dgl.data.load_data(parser.parse_args(["--dataset=reddit-self-loop"]))[0].num_edges() == 8
     for wrong in (["--dataset", "syn"], []):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import io
 import json
@@ -372,6 +373,8 @@ def test_citation_graphs_and_old_attributes(mirror):
     many |= {"adj_data": np.ones(2), "adj_indices": np.array([1, 2]), "adj_shape": [1600, 1600]}
     many |= {"adj_indptr": np.array([0, 2] + [2] * 1599)}
     mirror.files["citeseer.npz"] = binary(lambda file: np.savez(file, **many))
+    mirror.files["pubmed.npz"] = mirror.files["citeseer.npz"]
+    assert dgl.data.load_data(argparse.Namespace(dataset="pubmed")).name == "pubmed"
     dataset = dgl.data.CitationGraphDataset("citeseer", reverse_edge=False, verbose=False)
     g = dataset[0]
     assert (dataset.name, g.num_edges(), dataset.num_labels) == ("citeseer", 2, 3)

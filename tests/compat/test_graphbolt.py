@@ -404,8 +404,6 @@ def test_kinds_of_errors(graph: core.Graph) -> None:
         list(pipe.transform(lambda batch: 3))
     with pytest.raises(AssertionError):
         sampling.sample_neighbors(torch.tensor([1, 1]), torch.tensor([2]))
-    with pytest.raises(GNNLabError, match="sample_neighbor"):
-        pipe.temporal_sample_neighbor(sampling, [2])
     (batch,) = pipe.sample_uniform_negative(sampling, 1)
     assert batch.labels.tolist() == [True, False] and batch.labels.dtype == torch.bool
 

@@ -31,6 +31,7 @@ from gnnlab.graph.names import EID, ONE_ETYPE
 from gnnlab.random import generator
 
 ORIGINAL_EDGE_ID = "_ORIGINAL_EDGE_ID"
+TIME = "_TIME"  # name of the times of nodes and edges
 _POSITION = "_position"
 _ARRAYS = "csc_indptr", "indices", "node_type_offset", "type_per_edge"
 _ATTRIBUTES = "node_type_to_id", "edge_type_to_id", "node_attributes", "edge_attributes"
@@ -183,6 +184,23 @@ class FusedCSCSamplingGraph(SamplingGraph):
             made.edges[etype].data[_POSITION] = at
             for name, values in known.items():
                 made.edges[etype].data[name] = values[at]
+        return made
+
+    def timed(self, node_name: str | None, edge_name: str | None) -> Graph:
+        """Return the library's graph with the times of nodes, of edges, or of both."""
+        if node_name is None and edge_name is None:
+            raise BadArgument("give node_timestamp_attr_name, edge_timestamp_attr_name or both")
+        made = self.graph().local_var()
+        if node_name is not None:
+            times = self.node_attribute(node_name)
+            for ntype, number in (self.node_type_to_id or {made.ntypes[0]: 0}).items():
+                offset = self.node_type_offset
+                own = times if offset is None else times[offset[number] : offset[number + 1]]
+                made.nodes[ntype].data[TIME] = own
+        if edge_name is not None:
+            self.edge_attribute(edge_name)  # says which there are
+            for etype in made.canonical_etypes:
+                made.edges[etype].data[TIME] = made.edges[etype].data[edge_name]
         return made
 
     def in_subgraph(self, nodes: Any) -> SampledSubgraph:

@@ -11,7 +11,7 @@ from torch.utils.data import functional_datapipe
 
 from gnnlab import random
 from gnnlab.compat.base import BadArgument
-from gnnlab.compat.graphbolt.graph import FusedCSCSamplingGraph, subgraph_of_block
+from gnnlab.compat.graphbolt.graph import TIME, FusedCSCSamplingGraph, subgraph_of_block
 from gnnlab.compat.graphbolt.minibatch import (
     MiniBatch,
     add_reverse_edges,
@@ -21,7 +21,7 @@ from gnnlab.compat.graphbolt.minibatch import (
 from gnnlab.compat.graphbolt.pipes import Stage
 from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.sampler import NeighborSampler as NodeSampler
-from gnnlab.errors import InvalidInput
+from gnnlab.dataloading.seeds import Timed
 from gnnlab.graph.names import NID
 
 
@@ -161,13 +161,42 @@ class InSubgraphSampler(NeighborSampler):
 
 
 class TemporalNeighborSampler(SubgraphSampler):
-    """Not there: sampling by time. Raises an error that names what to use instead."""
+    """Sample neighbors that are no later than their seed, whose time is in ``timestamp``.
 
-    def __init__(self, *_: Any, **options: Any) -> None:
-        raise InvalidInput(
-            "edges are not sampled by time: leave edges after a time out of the graph, as in "
-            "dgl.edge_subgraph(g, g.edata['time'] <= t), and sample that by sample_neighbor"
-        )
+    Times are an attribute of nodes, of edges, or one of each. A node is among the input nodes once
+    for each time at which it is seen. Seeds are nodes.
+    """
+
+    is_pure = True
+
+    def __init__(
+        self,
+        datapipe: Any,
+        graph: FusedCSCSamplingGraph,
+        fanouts: Sequence[Any],
+        replace: bool = False,
+        prob_name: str | None = None,
+        node_timestamp_attr_name: str | None = None,
+        edge_timestamp_attr_name: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(datapipe)
+        self.graph = graph
+        self.timed = graph.timed(node_timestamp_attr_name, edge_timestamp_attr_name)
+        self.sampler = graph.sampler(NodeSampler, fanouts, prob_name, replace)
+        self.sampler.time = TIME
+
+    def sample_subgraphs(
+        self, seeds: Any, seeds_timestamp: Any = None, seeds_pre_time_window: Any = None
+    ) -> tuple[Any, list[Any]]:
+        """Return the input nodes and the layers."""
+        if seeds_timestamp is None:
+            raise BadArgument("an item needs a timestamp: ItemSet(…, names=('seeds', 'timestamp'))")
+        blocks = self.sampler.sample_blocks(self.timed, Timed(seeds, seeds_timestamp))[2]
+        nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
+        if self.graph.edge_type_to_id is None:
+            (nodes,) = nodes.values()
+        return nodes, [subgraph_of_block(self.graph, block) for block in blocks]
 
 
 functional_datapipe("temporal_sample_neighbor")(TemporalNeighborSampler)

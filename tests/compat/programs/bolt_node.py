@@ -105,9 +105,13 @@ for cached in gb.cpu_cached_feature, gb.gpu_cached_feature:
     fit(cached.__name__, new(store))
     assert 0 < feature.miss_rate < 1
 
-try:
-    gb.TemporalNeighborSampler(gb.ItemSampler(task.train_set, 10), graph, [10])
-except dgl.DGLError as error:
-    assert "sample_neighbor" in str(error)
-else:
-    raise AssertionError("sampling by time is not there")
+when = torch.arange(graph.total_num_edges) % 50
+graph.add_edge_attribute("when", when)
+items = gb.ItemSet((torch.arange(40), torch.arange(40) + 5), names=("seeds", "timestamp"))
+pipe = gb.ItemSampler(items, 10).temporal_sample_neighbor(
+    graph, [4, 4], edge_timestamp_attr_name="when"
+)
+for minibatch in pipe:
+    for block in minibatch.blocks:
+        limit = block.dstdata["seed_time"][block.edges()[1]]
+        assert bool((when[block.edata[dgl.EID]] <= limit).all())
