@@ -25,7 +25,7 @@ from tests.helpers import ROOT
 def test_the_page_names_tests_that_exist() -> None:
     page = (ROOT / "docs/dgl_layers.md").read_text("utf8")
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
-    assert len(named) > 15
+    assert len(named) > 10
     for path, name in named:
         tree = ast.parse((ROOT / path).read_text("utf8"))
         assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}, name
