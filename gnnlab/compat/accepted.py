@@ -108,7 +108,7 @@ def _at(args: tuple[Any, ...], place: str | None, first: int) -> Any:
 def warn_of_graphbolt() -> None:
     """Warn, once in a process, what ``use_graphbolt=True`` means."""
     warnings.warn(
-        "use_graphbolt=True has no effect: partitions have one format, compressed columns that are "
+        "use_graphbolt has no effect: partitions have one format, compressed columns that are "
         "sampled in place, whose batches are the same with dgl.dataloading and dgl.graphbolt",
         stacklevel=3,
     )

@@ -88,6 +88,8 @@ if mode == "reduce":
     print("".join(f"\\rstep {i}" for i in range(3)), end="")
     dist.destroy_process_group()
     sys.exit()
+if mode == "server raises":
+    time.sleep(60)
 born()
 if mode == "raise" and number == "0":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -191,7 +191,7 @@ class TemporalNeighborSampler(SubgraphSampler):
     ) -> tuple[Any, list[Any]]:
         """Return the input nodes and the layers."""
         if seeds_timestamp is None:
-            raise BadArgument("an item needs a timestamp: ItemSet(…, names=('seeds', 'timestamp'))")
+            raise BadArgument("each item needs a 'timestamp': name it so in the ItemSet")
         blocks = self.sampler.sample_blocks(self.timed, Timed(seeds, seeds_timestamp))[2]
         nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
         if self.graph.edge_type_to_id is None:
