@@ -1,6 +1,6 @@
 """The protocol: for each message its reply, kind of traffic, destination and the reply's check.
 
-:data:`EXCHANGES` is the only place where this is written. The router sends by it, servers refuse by
+:data:`EXCHANGES` is the only place where this is written. Clients send by it, servers refuse by
 it what another server has to apply, :mod:`gnnlab.distributed.wire` decodes replies by it, and bytes
 are counted by it. The rows that a message names belong to one machine; a machine has one or more
 servers, each of which answers reads of any row and applies writes to the rows that it owns.
