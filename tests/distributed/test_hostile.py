@@ -21,7 +21,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.distributed import memory, store, stream, wire
+from gnnlab.distributed import memory, part_store, stream, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import server as server_module
 from gnnlab.distributed.connections import Pool
@@ -296,7 +296,7 @@ def test_gradients_that_wait_for_ranks_that_never_come(
 def test_gradients_wait_for_a_limited_time_and_in_limited_memory(
     config: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(store, "_MAX_WAITING", 300_000)
+    monkeypatch.setattr(part_store, "_MAX_WAITING", 300_000)
     job = make_job(config, machines=1)
     with serving(job) as (server,), connected(job) as trainer:
         for name in "hs":
