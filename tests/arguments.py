@@ -269,6 +269,7 @@ SKIP: dict[str, str] = {
     "data.graph_from_tables": "tables; tests/data/test_from_tables.py",
     "data.to_table": "keys; tests/data/test_from_tables.py",
     "dataloading.Sampler.sample": "abstract",
+    "dataloading.Timed": "holds what a sampler checks",
     "unbatch": "numbers of nodes and edges",
     "*hetero.Hetero*": "are in EXTRA",
     "distributed.partition_graph": "whole graphs",

@@ -217,7 +217,7 @@ READOUTS: dict[str, Case] = {
 }
 
 #: Bases without work of their own, and names for lazy features, of which loaders make use.
-NO_WORK = {"BaseTransform", "Sampler", "EdgePredictionSampler", "negative_sampler"}
+NO_WORK = {"Timed", "BaseTransform", "Sampler", "EdgePredictionSampler", "negative_sampler"}
 GROUPS = {
     ops: OPERATORS,
     layers: LAYERS,

@@ -154,9 +154,10 @@ def graph_from_tables(
     for etype, table in edges.items():
         found = _columns(table.table, etype)
         pair = [_column(found, name, etype) for name in (table.src, table.dst)]
-        for ntype in etype[::2]:
+        for ntype, column in zip(etype[::2], (table.src, table.dst), strict=True):
             if ntype not in index:
                 raise NotFound(f"no table has nodes of type {ntype!r}; there are {describe(nodes)}")
+            _check_kind(index[ntype], found[column], f"{etype}, column {column!r}")
         if unknown == "add":
             for ntype, values in zip(etype[::2], pair, strict=True):
                 index[ntype] = _add(index[ntype], values, ntype, report)
@@ -305,6 +306,23 @@ def _index(
     return np.flatnonzero(~again), index[~again]
 
 
+def _check_kind(index: Any, keys: np.ndarray, what: str) -> None:
+    """Raise InvalidInput unless keys are text where those of the nodes are, else integers."""
+    import pandas as pd
+
+    given = keys[~pd.isna(keys)]
+    if index.dtype.kind in "iu":
+        fits = given.dtype.kind in "iu" or (given.dtype.kind == "f" and (given % 1 == 0).all())
+        kind = "integers"
+    else:
+        fits, kind = all(isinstance(key, str) for key in given), "text"
+    if len(index) and len(given) and not fits:
+        raise InvalidInput(
+            f"{what}: the keys of the nodes are {kind}; found {given[0]!r}, {given.dtype}. Convert "
+            "one of the two columns with astype"
+        )
+
+
 def _add(index: Any, keys: np.ndarray, ntype: str, report: TableReport) -> Any:
     """Append the keys that the index lacks, in the order of their first appearance."""
     import pandas as pd
@@ -324,13 +342,17 @@ def _features(
 ) -> dict[str, torch.Tensor]:
     """Return the features of one type, with ``more`` rows of empty cells at the end."""
     found = {}
+    if taken := {KEY, "feat", "label"} & set(spec.keep):
+        raise InvalidInput(
+            f"{what}: a column to keep cannot be called {describe(taken)}; rename it"
+        )
     if spec.feat:
         numbers = [_numbers(_column(columns, name, what), name, what) for name in spec.feat]
         values = np.stack([np.append(each, np.full(more, np.nan)) for each in numbers], 1)
         missing = np.isnan(values)
         _refuse_empty(missing.any(1), what, spec.feat, fill, report)
         if fill:
-            means = np.nan_to_num(np.nanmean(np.vstack([values, np.zeros(len(spec.feat))])[:-1], 0))
+            means = np.where(missing, 0, values).sum(0) / np.maximum((~missing).sum(0), 1)
             values = np.hstack([np.where(missing, means, values), missing])
         found["feat"] = torch.from_numpy(values.astype(np.float32))
     for name in [*([spec.label] if spec.label else []), *spec.keep]:
@@ -355,6 +377,8 @@ def _features(
 
 def _numbers(values: np.ndarray, name: str, what: Any) -> np.ndarray:
     try:
+        if values.dtype.kind in "mM":  # which numpy would count, and an empty date, too
+            raise TypeError
         return values.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(

@@ -29,6 +29,7 @@ from gnnlab.dataloading.sampler import (
     NeighborSampler,
     Sampler,
 )
+from gnnlab.dataloading.seeds import Timed
 from gnnlab.errors import takes_graph
 from gnnlab.system.names import no_attribute
 
@@ -45,6 +46,7 @@ __all__ = [
     "NeighborSampler",
     "NodeDataLoader",
     "Sampler",
+    "Timed",
     "as_edge_prediction_sampler",
     "full_neighbor_blocks",
     "negative_sampler",

@@ -25,7 +25,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import as_integers, edge_dict, read_edges, read_ids
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Relation, check_ids, narrow
-from gnnlab.graph.temporal import read_times
+from gnnlab.graph.temporal import as_limits, read_times
 from gnnlab.random import fold, next_key
 from gnnlab.sampling.negative import non_edges
 
@@ -170,7 +170,7 @@ class Uniform(_OfSource):
             known = self._sorted[etype] = given, version, torch.sort(times, stable=True)
         times, order = known[2]
         until = g.edge_frames[etype][self.time][eids.long()]
-        until = read_times(until, len(eids), "times of edges").to(times.dtype)
+        until = as_limits(read_times(until, len(eids), "times of edges"), times.dtype)
         count = torch.searchsorted(times, until, right=True).clamp(min=1)
         return lambda bits, row: order[below(bits, count[row])]
 

@@ -16,7 +16,18 @@ from gnnlab.graph.temporal import read_times
 
 
 class Timed(NamedTuple):
-    """Seeds and the time of each, as tensors or as dicts of tensors by type."""
+    """Seeds and the time of each, as tensors or as dicts of tensors by type.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([1, 2], [0, 0]))
+    >>> g.edata["t"] = [5, 8]
+    >>> sampler = dgl.dataloading.NeighborSampler([-1], time="t")
+    >>> input_nodes, output_nodes, blocks = sampler.sample(g, dgl.dataloading.Timed([0, 0], [6, 9]))
+    >>> blocks[0].in_degrees()
+    tensor([1, 2])
+    """
 
     ids: Any
     times: Any

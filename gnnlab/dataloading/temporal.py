@@ -93,7 +93,7 @@ def _times_of(g: Any, given: Mapping[str, torch.Tensor], column: str) -> dict[st
         if column not in frame:
             raise NotFound(
                 f"seeds of type {ntype!r} have no time: nodes have no feature {column!r}. Give "
-                "seed_times=… to the loader, or pass Timed(ids, times) to the sampler"
+                "seed_times=… to the loader, or the sampler dgl.dataloading.Timed(ids, times)"
             )
         found[ntype] = read_times(frame[column][ids.long()], len(ids), "times of seeds")
     return found

@@ -97,6 +97,8 @@ class DistGraph(GraphSchema):
         if memory is not None:
             if cache_bytes is not None:
                 raise InvalidInput("give memory= or cache_bytes=, not both")
+            if cache_policy == "halo":
+                raise InvalidInput("cache_policy='halo' is for parts on several machines")
             cache_bytes = read_size(memory)
         client = context.open_client(graph_name, part_config, on_disk=memory is not None)
         client.use_cache(cache_bytes, cache_policy)

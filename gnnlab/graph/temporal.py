@@ -133,6 +133,13 @@ def check_column(g: Any, column: str) -> None:
         )
 
 
+def as_limits(until: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Convert limits to the dtype of the times that they bound; whole ones are rounded down."""
+    if until.is_floating_point() and not dtype.is_floating_point:
+        until = until.floor().clamp(-(2**62), 2**62)
+    return until.to(dtype)
+
+
 def spans(
     rows: ByTime,
     seeds: torch.Tensor,
@@ -146,9 +153,7 @@ def spans(
     Also returned is the fanout for these rows: all, if the last are taken; with excluded slots
     among them the rows are longer by so many.
     """
-    if until.is_floating_point() and not rows.times.is_floating_point():
-        until = until.floor().clamp(-(2**62), 2**62)
-    arrays = rows.edges.indptr, rows.times, seeds, until.to(rows.times.dtype)
+    arrays = rows.edges.indptr, rows.times, seeds, as_limits(until, rows.times.dtype)
     if not last or fanout < 0:
         return kernels.temporal.spans(*arrays, most=-1), fanout
     if excluded is None:

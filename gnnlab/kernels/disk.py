@@ -21,7 +21,6 @@ from gnnlab.kernels import threads
 
 _PAGE = mmap.PAGESIZE
 _GRAIN = 1024  # ranges that one thread asks for at a time
-_AT_ONCE = 16  # threads, which mostly wait
 
 
 def read_at_random(tensor: torch.Tensor) -> None:

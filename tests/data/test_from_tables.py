@@ -154,6 +154,14 @@ def test_wrong_tables() -> None:
         make(accounts, shops, payments, unknown="keep")
     with pytest.raises(InvalidInput, match=r"none\.csv"):
         graph_from_tables({"a": NodeTable("none.csv", "id")}, {})
+    with pytest.raises(InvalidInput, match="'opened'"):  # not a count of nanoseconds
+        graph_from_tables({"a": NodeTable(accounts, "id", feat=["opened"])}, {})
+    for option in ("drop", "add"):  # the same numbers as text would be other nodes
+        numbers = payments.assign(where=payments["where"].astype(str))
+        with pytest.raises(InvalidInput, match="'where'"):
+            make(accounts, shops, numbers, unknown=option)
+    with pytest.raises(InvalidInput, match="'key'"):
+        graph_from_tables({"a": NodeTable({"id": [1], "key": [2]}, "id", keep=["key"])}, {})
     g, _ = make(accounts, shops, payments)
     with pytest.raises(InvalidInput, match="'score' "):
         to_table(g, {"score": [1, 2, 3]}, ntype="account")
