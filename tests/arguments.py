@@ -271,6 +271,8 @@ SKIP: dict[str, str] = {
     "data.*Dataset*": "files",
     "data.*Table*": "tables, as of graph_from_tables",
     "data.graph_from_tables": "tables; tests/data/test_from_tables.py",
+    "append": "rows by type; tests/partition/test_append.py",
+    "data.append_tables": "tables; tests/data/test_from_tables.py",
     "data.to_table": "keys; tests/data/test_from_tables.py",
     "dataloading.Sampler.sample": "abstract",
     "dataloading.Timed": "holds what a sampler checks",
