@@ -81,6 +81,7 @@ _SUBMODULES = [
     "data",
     "dataloading",
     "distributed",
+    "exercises",
     "function",
     "helpers",
     "kernels",

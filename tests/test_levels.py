@@ -30,7 +30,7 @@ LEVELS = [
     {"partition"},
     {"distributed"},
     {"launch", "simulate", "plot", "pyg"},
-    {"tools"},
+    {"tools", "exercises"},
     {"compat"},
     {"__main__", "as_dgl"},
 ]

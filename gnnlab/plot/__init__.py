@@ -7,6 +7,7 @@ Each function takes plain data (a graph, blocks, events, a matrix of bytes), dra
 matplotlib, networkx and ipywidgets come with ``gnnlab[lab]`` and are imported on first use.
 """
 
+from gnnlab.plot.canvas import BLUE, GRAY, GREEN, ORANGE
 from gnnlab.plot.events import timeline
 from gnnlab.plot.explorer import Explorer, explore
 from gnnlab.plot.fonts import language
@@ -16,6 +17,10 @@ from gnnlab.plot.scaling import explore_time, speedup, time_parts
 from gnnlab.plot.traffic import byte_matrix
 
 __all__ = [
+    "BLUE",
+    "GRAY",
+    "GREEN",
+    "ORANGE",
     "Explorer",
     "byte_matrix",
     "explore",

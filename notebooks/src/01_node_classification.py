@@ -75,7 +75,6 @@
 # 更大；`"ogbn-products"` 首次使用时要下载 1.4 GB。
 
 # %% slot="imports"
-import hashlib
 import time
 from itertools import pairwise
 from statistics import median
@@ -90,12 +89,12 @@ from tqdm.auto import tqdm
 import gnnlab as dgl
 import gnnlab.nn as dglnn
 from gnnlab.dataloading import MultiLayerNeighborSampler, NodeDataLoader
+from gnnlab.exercises import Lesson
+from gnnlab.plot import BLUE, GRAY, GREEN, ORANGE
 
 DATASET = "digits"  # or "facebook", "products-like", "ogbn-products"
-BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
-plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-dgl.plot.language("en")
+lesson = Lesson("01", "en")  # exercises, and the style of figures
+lesson.style()
 if DATASET == "digits":
     torch.set_num_threads(1)  # batches this small are not worth splitting across cores
 
@@ -807,7 +806,8 @@ plt.show()
 #
 # ## Exercises
 #
-# Replace `None`, run the cell and read the verdict. The
+# Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
+# After a restart, the first cell is enough to check an answer. The
 # [solutions](../solutions/01_node_classification.ipynb) are in a separate notebook.
 #
 # 1. In a large directed graph, exactly four edges enter every node. With one seed node, three
@@ -842,7 +842,8 @@ plt.show()
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
+# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다.
 # [풀이](../solutions/ko/01_node_classification.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 어떤 큰 방향 그래프에서 모든 노드에 에지가 정확히 네 개씩 들어옵니다. 시드 노드가 1개, 계층이
@@ -872,7 +873,8 @@ plt.show()
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
+# 后，只需运行第一个单元格就能评判。
 # [解答](../solutions/zh/01_node_classification.ipynb)随本课提供。
 #
 # 1. 在一张很大的有向图中，每个节点恰好有四条入边。如果用 1 个种子节点、三层，并取全部邻居，输入节点
@@ -882,30 +884,16 @@ plt.show()
 #    `local_scope` 中，用 `dgl.function` 的 `copy_u` 和 `mean` 调用 `update_all`。
 # 4. 写一个以 `graph` 为参数的函数，返回图中有多少条边没有反向边。用它就能发现上面的陷阱。
 
-
-# %% slot="check"
-def check(number, answer, is_right):
-    verdict = "not answered yet"
-    if answer is not None:
-        verdict = "right" if is_right(answer) else "wrong"
-    print(f"exercise {number}: {verdict}")
-
-
-def sha(answer):
-    numbers = torch.as_tensor(answer, dtype=torch.float64).flatten().tolist()
-    return hashlib.sha256(str(numbers).encode()).hexdigest()[:8]
-
-
 # %% slot="answer-1-2"
 answer_1 = None  # a number
 answer_2 = None  # a sorted list
-check(1, answer_1, lambda answer: sha(answer) == "c488fc2a")
-check(2, answer_2, lambda answer: sha(answer) == "b0a1a71a")
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
 
 # %% slot="answer-3"
 answer_3 = None  # a function of graph and x
-check(3, answer_3, lambda answer: torch.allclose(answer(toy, x), mean))
+lesson.check(3, answer_3)
 
 # %% slot="answer-4"
 answer_4 = None  # a function of graph
-check(4, answer_4, lambda answer: int(answer(toy)) == 12 and int(answer(graph)) == 0)
+lesson.check(4, answer_4)
