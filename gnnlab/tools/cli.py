@@ -13,6 +13,7 @@ from gnnlab.launch import probe
 
 COMMANDS = {
     "lessons": "copy the lessons into a folder and open them in JupyterLab",
+    "assignment": "turn lessons into assignments that nbgrader or otter-grader grade",
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, the scripts and the list of machines",
     "convert_partition": "convert the partition files of DGL or ParMETIS to a partitioned graph",
