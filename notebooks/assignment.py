@@ -1,13 +1,15 @@
 """Turn lessons into assignments that nbgrader or otter-grader hand out and grade.
 
-    python notebooks/assignment.py nbgrader --output course              every lesson, in English
-    python notebooks/assignment.py otter --output course --lang ko --only 01
+    gnnlab assignment nbgrader --output course                       every lesson, in English
+    gnnlab assignment otter --output course --lang ko --only 01
+    gnnlab assignment nbgrader --output course --lessons my_lessons  your copies, your lessons
 
-An assignment is the lesson without outputs and without the link to its solutions. Each exercise
-becomes a cell to answer in and a test worth one point, which is the lesson's own check; the answer
-from ``src/solutions`` stands in the teacher's copy, between the marks by which either program
-removes it from the students'. docs/teaching.md says what to type next. A copy that you have
-changed, as by hidden tests, is overwritten only with --force.
+An assignment is a lesson without outputs and without the link to its solutions. Each exercise, a
+cell with ``answer_1 = None`` and ``lesson.check(1, answer_1)``, becomes a cell to answer in and a
+test worth one point, which runs the judge outside the notebook. The answer, from the notebook of
+the same name in ``solutions``, stands in the teacher's copy, between the marks by which either
+program removes it from the students'. A copy that you have changed is overwritten only with
+--force.
 
 ==========  =====================================================================================
 form        written under ``--output``
@@ -22,29 +24,51 @@ from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from builder import words
-from builder.source import LANGS, Lesson, SourceError, digest, read_lesson
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 HERE = Path(__file__).resolve().parent
+LANGS = ("en", "ko", "zh")
 Cell = dict[str, Any]
 # From the end of one sentence to the end of the next, with a link to the solutions in it.
-SOLUTIONS = re.compile(r"[^.。]*\]\(\.\./solutions/[^)]*\)[^.。]*[.。]")
+SOLUTIONS = re.compile(r"[^.。]*\]\((?:\.\./)+solutions/[^)]*\)[^.。]*[.。]")
+ONLINE = re.compile(r"^.*\]\(https://(?:colab\.|mybinder\.)[^)]*\)\n*", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+GRADE = "from gnnlab.exercises.grading import grade\n\ngrade({!r}, {}, answer_{}, {!r})"
 
 NBGRADER_CONFIG = """\
+from nbgrader.converters import Autograde
+from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+
+
+class Judge(NbGraderPreprocessor):
+    \"\"\"Judges the answers after the notebook has run, outside its process.\"\"\"
+
+    def preprocess(self, nb, resources):
+        from gnnlab.exercises.grading import regrade
+
+        regrade(nb, resources["metadata"]["path"])
+        return nb, resources
+
+
 c = get_config()
 c.CourseDirectory.course_id = "gnnlab"
 c.ClearSolutions.code_stub = {"python": "# or define it here"}
 c.Execute.timeout = 300  # seconds for one cell
+c.OverwriteCells.add_missing_cells = True  # a test cell that a student has deleted comes back
+steps = Autograde.autograde_preprocessors.default_args[0]
+after = steps.index(Execute) + 1
+c.Autograde.autograde_preprocessors = [*steps[:after], Judge, *steps[after:]]
 """
 OTTER_CONFIG = """\
 # ASSIGNMENT CONFIG
@@ -57,63 +81,56 @@ export_cell:
 """
 
 
+class SourceError(Exception):
+    """A lesson of which no assignment can be made."""
+
+
 @dataclass
 class Exercise:
-    """A question of a lesson: the line with None, an answer, the function that judges it."""
+    """A question of a lesson: the line with None, an answer, the code that tests it."""
 
     number: int
     prompt: str
     answer: str
-    is_right: str
-    said: dict[str, str] = field(default_factory=dict)  # English words → the reader's
-
-    def verdict(self, word: str) -> str:
-        """What the lesson's own check prints."""
-        text = self.said.get("exercise {number}: {verdict}", "exercise {number}: {verdict}")
-        return text.format(number=self.number, verdict=self.said.get(word, word))
-
-    @property
-    def test(self) -> str:
-        """Code that fails with the lesson's verdict unless the answer is right."""
-        name = f"answer_{self.number}"
-        return (
-            f"is_right = {self.is_right}\n"
-            f'assert {name} is not None, "{self.verdict("not answered yet")}"\n'
-            f'assert is_right({name}), "{self.verdict("wrong")}"'
-        )
+    test: str
 
 
 def main(argv: list[str] | None = None, root: Path = HERE) -> int:
     """Write the assignments; 0 when all were written."""
-    parser = argparse.ArgumentParser(description="Turn lessons into graded assignments.")
-    parser.add_argument("form", choices=FORMS, help="the program that will grade them")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where to")
-    parser.add_argument("--lang", choices=LANGS, default="en", help="language of the prose")
-    parser.add_argument("--only", default="", metavar="NN", help="only lessons that begin so")
-    parser.add_argument("--force", action="store_true", help="overwrite copies that you changed")
+    summary, example, *_ = (__doc__ or "").split("\n\n")
+    parser = argparse.ArgumentParser(
+        "gnnlab assignment",
+        description=summary,
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("form", choices=FORMS, help="the program that will grade them")
+    add("--output", type=Path, required=True, metavar="DIR", help="where to")
+    add("--lessons", type=Path, metavar="DIR", help="a folder of `gnnlab lessons`, with your own")
+    add("--lang", choices=LANGS, default="en", help="language of the prose (en)")
+    add("--only", default="", metavar="NN", help="only lessons that begin so")
+    add("--force", action="store_true", help="overwrite copies that you changed")
     args = parser.parse_args(argv)
     kept: list[Path] = []
     try:
-        sources = sorted((root / "src").glob("[0-9]*.py"))
-        chosen = [path for path in sources if path.stem.startswith(args.only)]
-        if not chosen:
-            names = ", ".join(path.stem for path in sources) or "none"
-            raise SourceError(f"no lesson begins with {args.only!r}; there are: {names}")
-        for path in chosen:
-            lesson = read_lesson(path)
-            solutions = read_lesson(path.parent / "solutions" / path.name)
-            said = words.read_words(path.parent / "words", path.stem)
-            lesson, solutions = (
-                words.in_language(told, args.lang, said) for told in (lesson, solutions)
-            )
-            phrases = {english: row[args.lang] for english, row in said.items()}
-            path, cells = FORMS[args.form](lesson, solutions, args.lang, args.output, phrases)
-            if args.force or not is_changed(path):
-                print(write(cells, path))
+        for path in chosen(args.lessons or root, args.lang, args.only):
+            lesson = nbformat.read(path, as_version=4)
+            solutions = nbformat.read(answers_of(path, root), as_version=4)
+            number, lang, files = judges_of(lesson, path)
+            try:
+                cells = list(parts(lesson, solutions, number, lang))
+            except (SourceError, SyntaxError) as error:
+                raise SourceError(f"{path}: {error}") from None
+            target = FORMS[args.form](path.stem, cells, args.output, files)
+            if args.force or not is_changed(target):
+                print(write(cells, target))
+                for file in files:
+                    shutil.copy(file, target.parent)
             else:
-                kept.append(path)
-    except (SourceError, OSError) as error:
-        print(error, file=sys.stderr)
+                kept.append(target)
+    except (SourceError, OSError, ValueError) as error:
+        print(f"gnnlab assignment: {error}", file=sys.stderr)
         return 1
     for path in kept:
         print(f"{path}: was changed, left alone (--force overwrites it)", file=sys.stderr)
@@ -121,6 +138,44 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
 
 
 # --- what a lesson asks ----------------------------------------------------------------------
+
+
+def chosen(folder: Path, lang: str, only: str) -> list[Path]:
+    """The notebooks of the lessons, without copies such as 01_name.before.ipynb."""
+    found = sorted(p for p in (folder / lang).glob("[0-9]*.ipynb") if "." not in p.stem)
+    if not (fit := [path for path in found if path.name.startswith(only)]):
+        names = ", ".join(path.stem for path in found) or "none"
+        raise SourceError(f"{folder / lang}: no lesson begins with {only!r}; there are: {names}")
+    return fit
+
+
+def answers_of(path: Path, root: Path) -> Path:
+    """The solutions of a lesson: beside it, or else those of gnnlab."""
+    places = [
+        folder / "solutions" / part / path.name
+        for folder in (path.parents[1], root)
+        for part in (path.parent.name, "")
+    ]
+    for place in places:
+        if place.is_file():
+            return place
+    raise SourceError(f"{path}: no solutions; write {places[1]}, with a cell for each answer_N")
+
+
+def judges_of(lesson: Any, path: Path) -> tuple[str, str, list[Path]]:
+    """The arguments of the lesson's Lesson("01", "en"), and the file of judges, if it is one."""
+    code = "\n".join(cell.source for cell in lesson.cells if cell.cell_type == "code")
+    found = re.search(r"\bLesson\(\s*[\"']([^\"']+)[\"'](?:\s*,\s*[\"'](\w+)[\"'])?\s*\)", code)
+    if not found:
+        raise SourceError(
+            f"{path}: has no judges outside the notebook; a cell must say lesson = Lesson(…), with"
+            ' the number of a lesson or a file, as in Lesson("judges.py", "en")'
+        )
+    number = found[1]
+    files = [path.parent / number] if number.endswith(".py") else []
+    if files and not files[0].is_file():
+        raise SourceError(f"{path}: its judges, {files[0]}, are missing")
+    return number, found[2] or "en", files
 
 
 def statements(code: str) -> Iterator[tuple[ast.stmt, str]]:
@@ -140,88 +195,84 @@ def answers(node: ast.stmt) -> int | None:
     return next((int(match[1]) for match in found if match), None)
 
 
-def judges(node: ast.stmt) -> tuple[int, str] | None:
-    """The number and the judging function of ``check(N, answer_N, is_right)``."""
+def judged(node: ast.stmt) -> int | None:
+    """The number of ``lesson.check(N, …)``."""
     match node:
-        case ast.Expr(ast.Call(ast.Name("check"), [ast.Constant(int(number)), answer, is_right])):
-            if ast.unparse(answer) == f"answer_{number}":
-                return number, ast.unparse(is_right)
+        case ast.Expr(ast.Call(ast.Attribute(attr="check"), [ast.Constant(int(number)), _])):
+            return number
     return None
 
 
-def exercises(code: str, solution: str) -> tuple[str, list[Exercise]]:
-    """The helpers and the exercises of a cell, whose answers are in the cell of the solutions."""
-    helpers, prompts, tests, known = [], {}, {}, set()
+def parts(lesson: Any, solutions: Any, number: str, lang: str) -> Iterator[Cell | Exercise]:
+    """The cells of a lesson in order, with an `Exercise` in place of each answer."""
+    solved = [cell.source for cell in solutions.cells if cell.cell_type == "code"]
+    for cell in lesson.cells:
+        if cell.cell_type != "code":
+            source = ONLINE.sub("", SOLUTIONS.sub("", cell.source))
+            yield new_markdown_cell(source, id=cell.id)
+            continue
+        if "remove-cell" in cell.metadata.get("tags", ()):  # installs gnnlab on Colab
+            continue
+        code, asked = cell.source, []
+        if re.search(r"^answer_\d+ = None", code, re.MULTILINE):
+            code, asked = exercises(code, solved, number, lang)
+        if code:
+            yield new_code_cell(code, id=cell.id)
+        yield from asked
+
+
+def exercises(code: str, solved: list[str], number: str, lang: str) -> tuple[str, list[Exercise]]:
+    """The helpers and the exercises of a cell, with the answers from the solutions' cells."""
+    helpers, prompts, tests, known = [], {}, set(), set()
     for node, text in statements(code):
         known.add(ast.dump(node))
-        if number := answers(node):
-            prompts[number] = text.strip()
-        elif judged := judges(node):
-            tests[judged[0]] = judged[1]
+        if n := answers(node):
+            prompts[n] = text.strip()
+        elif n := judged(node):
+            tests.add(n)
         else:
             helpers.append(text)
-    solved: dict[int, list[str]] = {}
-    pending: list[str] = []
-    for node, text in statements(solution):
-        if ast.dump(node) in known or judges(node):
-            continue
-        pending.append(text)
-        if number := answers(node):  # what stands before an answer belongs to it
-            solved.setdefault(number, []).extend(pending)
-            pending = []
-    if not prompts.keys() == tests.keys() == solved.keys():
+    found: dict[int, list[str]] = {}
+    for source in solved:
+        pending: list[str] = []
+        for node, text in statements(source) if re.search(r"\banswer_\d", source) else ():
+            if ast.dump(node) in known or judged(node):
+                continue
+            pending.append(text)
+            if n := answers(node):  # what stands before an answer belongs to it
+                found.setdefault(n, []).extend(pending)
+                pending = []
+    if not prompts or prompts.keys() != tests or prompts.keys() - found.keys():
         raise SourceError(
             f"found answers {sorted(prompts)}, checks {sorted(tests)} and solutions"
-            f" {sorted(solved)}; each exercise has answer_N = None, a check(N, answer_N, …) in the"
-            " same cell, and an answer_N in the cell of the solutions with the same slot"
+            f" {sorted(found)}; each exercise has answer_N = None and lesson.check(N, answer_N) in"
+            " one cell, and answer_N in the notebook of the solutions"
         )
-    asked = [Exercise(n, prompts[n], "\n".join(solved[n]), tests[n]) for n in sorted(prompts)]
-    return "\n".join(helpers), asked
-
-
-def parts(
-    lesson: Lesson, solutions: Lesson, lang: str, said: dict[str, str]
-) -> Iterator[Cell | Exercise]:
-    """The cells of a lesson in order, with an `Exercise` in place of each answer."""
-    solved = {slot.name: slot.code or "" for slot in solutions.slots}
-    for slot in lesson.slots:
-        if slot.code is None:
-            yield new_markdown_cell(SOLUTIONS.sub("", slot.say(lang)), id=slot.name)
-            continue
-        asked: list[Exercise] = []
-        code = slot.code
-        if re.search(r"^answer_\d+ = None", code, re.MULTILINE):
-            try:
-                code, asked = exercises(code, solved.get(slot.name, ""))
-            except SourceError as error:
-                raise SourceError(f"{lesson.name}: slot {slot.name!r}: {error}") from None
-        if code:
-            yield new_code_cell(code, id=slot.name)
-        yield from (replace(exercise, said=said) for exercise in asked)
+    return "\n".join(helpers), [
+        Exercise(n, prompts[n], "\n".join(found[n]), GRADE.format(number, n, n, lang))
+        for n in sorted(prompts)
+    ]
 
 
 # --- how the two programs want it ------------------------------------------------------------
 
 
-def for_nbgrader(
-    lesson: Lesson, solutions: Lesson, lang: str, folder: Path, said: dict[str, str]
-) -> tuple[Path, list[Cell]]:
-    """The teacher's copy for nbgrader; the lesson's own code is read-only in it."""
-    cells: list[Cell] = []
-    for part in parts(lesson, solutions, lang, said):
+def for_nbgrader(name: str, cells: list[Any], folder: Path, files: list[Path]) -> Path:
+    """Make the cells those of the teacher's copy for nbgrader; the lesson's code is read-only."""
+    lesson, cells[:] = list(cells), []
+    for part in lesson:
         if not isinstance(part, Exercise):
             cells.append(part if part["cell_type"] == "markdown" else graded(part, locked=True))
             continue
         marked = f"{part.prompt}\n### BEGIN SOLUTION\n{part.answer}\n### END SOLUTION"
         cells.append(graded(new_code_cell(marked, id=f"exercise-{part.number}"), solution=True))
-        test = f'{part.test}\nprint("{part.verdict("right")}")'
-        test_cell = new_code_cell(test, id=f"test-{part.number}")
+        test_cell = new_code_cell(part.test, id=f"test-{part.number}")
         cells.append(graded(test_cell, grade=True, locked=True))
     config = folder / "nbgrader_config.py"
     if not config.exists():
         folder.mkdir(parents=True, exist_ok=True)
         config.write_text(NBGRADER_CONFIG)
-    return folder / "source" / lesson.name / f"{lesson.name}.ipynb", cells
+    return folder / "source" / name / f"{name}.ipynb"
 
 
 def graded(cell: Cell, grade: bool = False, solution: bool = False, locked: bool = False) -> Cell:
@@ -236,12 +287,12 @@ def graded(cell: Cell, grade: bool = False, solution: bool = False, locked: bool
     return cell
 
 
-def for_otter(
-    lesson: Lesson, solutions: Lesson, lang: str, folder: Path, said: dict[str, str]
-) -> tuple[Path, list[Cell]]:
-    """The teacher's copy for otter-grader, whose marks are raw cells."""
-    cells: list[Cell] = [new_raw_cell(OTTER_CONFIG.format(name=lesson.name))]
-    for part in parts(lesson, solutions, lang, said):
+def for_otter(name: str, cells: list[Any], folder: Path, files: list[Path]) -> Path:
+    """Make the cells those of the teacher's copy for otter-grader, whose marks are raw cells."""
+    config = OTTER_CONFIG.format(name=name)
+    config += "".join(f"files:\n  - {file.name}\n" for file in files)
+    lesson, cells[:] = list(cells), [new_raw_cell(config)]
+    for part in lesson:
         if not isinstance(part, Exercise):
             cells.append(part)
             continue
@@ -259,7 +310,7 @@ def for_otter(
             new_raw_cell("# END TESTS"),
             new_raw_cell("# END QUESTION"),
         ]
-    return folder / f"{lesson.name}.ipynb", cells
+    return folder / f"{name}.ipynb"
 
 
 def write(cells: list[Cell], path: Path) -> Path:
@@ -283,8 +334,9 @@ def is_changed(path: Path) -> bool:
 
 def mark(cells: list[Cell]) -> str:
     """A checksum of what these cells say; running them does not change it."""
-    parts = ("cell_type", "source", "metadata", "attachments")
-    return digest([[cell.get(part) for part in parts] for cell in cells])
+    names = ("cell_type", "source", "metadata", "attachments")
+    said = json.dumps([[cell.get(name) for name in names] for cell in cells], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 FORMS = {"nbgrader": for_nbgrader, "otter": for_otter}

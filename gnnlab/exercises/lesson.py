@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import csv
 import importlib
+import runpy
 import tempfile
 import traceback
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from gnnlab.errors import InvalidInput
@@ -33,7 +34,7 @@ class Lesson:
     Parameters
     ----------
     number : str
-        Such as "01".
+        Such as "01", or a Python file with judges of your own, such as "judges.py".
     language : str
         "en", "ko" or "zh": of verdicts, hints and figures.
 
@@ -54,9 +55,12 @@ class Lesson:
     """
 
     def __init__(self, number: str, language: str = "en") -> None:
-        if not (_HERE / f"lesson_{number}.py").is_file():
+        own = Path(number).absolute() if number.endswith(".py") else None
+        self._file = own or _HERE / f"lesson_{number}.py"
+        if not self._file.is_file():
             known = ", ".join(sorted(path.stem[-2:] for path in _HERE.glob("lesson_*.py")))
-            raise InvalidInput(f"number: found {number!r}; expected one of {known}")
+            expected = f"one of {known}, or a file of judges"
+            raise InvalidInput(f"number: found {number!r}; expected {expected}")
         self.number = number
         self._language, self._hints = language, Counter[int]()
         _texts(number, language)  # a language that does not exist is an error now
@@ -105,18 +109,21 @@ class Lesson:
         self._hints[number] = step
         print(self._say(f"{number} hint {step}" if step < 3 else "solution"))
 
-    def _judges(self) -> ModuleType:
-        return importlib.import_module(f"gnnlab.exercises.lesson_{self.number}")
+    def _judges(self) -> ModuleType | SimpleNamespace:
+        if self._file.parent == _HERE:
+            return importlib.import_module(f"gnnlab.exercises.lesson_{self.number}")
+        return SimpleNamespace(**runpy.run_path(str(self._file)))
 
     def _say(self, key: str, **values: Any) -> str:
-        return _texts(self.number, self._language)[key].format(**values)
+        text = _texts(self.number, self._language).get(key)
+        return key if text is None else text.format(**values)  # an own judge's words are its own
 
 
 @cache
 def _texts(number: str, language: str) -> dict[str, str]:
     """Key -> text in a language, of a lesson and of all lessons."""
     found = {}
-    for name in ("common", number):
+    for name in ("common", number)[: 1 if number.endswith(".py") else 2]:
         with (_HERE / "texts" / f"{name}.csv").open(encoding="utf8", newline="") as file:
             for row in csv.DictReader(file):
                 if language not in row:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from gnnlab.launch import probe
 
 COMMANDS = {
     "lessons": "copy the lessons into a folder and open them in JupyterLab",
+    "assignment": "turn lessons into assignments that nbgrader or otter-grader grade",
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, the scripts and the list of machines",
     "convert_partition": "convert the partition files of DGL or ParMETIS to a partitioned graph",
@@ -43,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     --------
     >>> from gnnlab.tools.cli import main
     >>> main(["--version"])
-    gnnlab 0.1.0
+    gnnlab 0.1.0...
     0
     """
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -52,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         package = _PACKAGES.get(name, "tools")
         return importlib.import_module(f"gnnlab.{package}.{name}").main(argv[1:])
     if name == "__version":
-        print(f"gnnlab {probe.versions()['gnnlab']}")
+        commit = _commit()
+        print(f"gnnlab {probe.versions()['gnnlab']}" + (commit and f" (commit {commit})"))
         return 0
     commands = "\n".join(f"  {each:19}{what}" for each, what in COMMANDS.items())
     is_asked = name in ("", "_h", "__help", "help")
@@ -63,3 +68,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         end="",
     )
     return 0 if is_asked else 2
+
+
+def _commit() -> str:
+    """Return the commit of git of a checkout, or from which the wheel was built; "" if unknown."""
+    package = Path(__file__).resolve().parents[1]
+    with suppress(OSError):
+        return (package / "_commit").read_text("utf8").strip()  # written by hatch_build.py
+    if not (package.parent / ".git").exists():
+        return ""
+    with suppress(OSError, subprocess.SubprocessError):
+        command = ["git", "-C", str(package.parent), "describe", "--always", "--dirty=, changed",
+                   "--abbrev=40", "--exclude=*"]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return ""

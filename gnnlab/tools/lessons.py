@@ -1,29 +1,44 @@
-"""Copy the lessons into a folder and open them in JupyterLab.
+"""Copy the lessons into a folder, keep them current, and open them in JupyterLab.
 
-    gnnlab lessons my_lessons --lang ko
+    gnnlab lessons my_lessons --lang ko --only 01,05
+    gnnlab lessons my_lessons --check
+    gnnlab lessons my_lessons --merge
 
-Lessons that you have changed are never overwritten; unchanged ones are updated. To begin a lesson
-again, delete its file and run the command again.
+The folder remembers its languages, lessons and whether it has solutions. A lesson that you only ran
+is updated. One that you changed stays as it is until --merge brings what is new in gnnlab into it;
+one that you deleted comes back only with --restore.
 """
 
 from __future__ import annotations
 
-import hashlib
+import argparse
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.system.command import command, command_parser, locale_language
 from gnnlab.system.staging import replacing
 
 LANGUAGES = ("en", "ko", "zh")
-_RECORD = ".gnnlab-lessons.json"  # path → SHA-256 of each file as it was copied
+_RECORD = ".gnnlab-lessons.json"  # what was chosen, and the text of each file as it was copied
+_CELL = re.compile(r"^\x1e(\w+) ?(.*)\n", re.MULTILINE)  # before each cell of a text: type, ID
+_SAID = {
+    "updated": "",
+    "kept": "changed by you: ",
+    "behind": "changed by you; gnnlab has a newer version, which --merge brings in: ",
+    "unknown": "not copied by this command, left alone: ",
+    "merged": "changed by you and by gnnlab, merged; yours is kept as .before: ",
+    "conflict": "merged with conflicts, find and resolve <<<<<<<; yours is kept as .before: ",
+}
 
 
 def lessons_folder() -> Path:
@@ -46,66 +61,172 @@ def lessons_folder() -> Path:
     )
 
 
-def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, list[str]]:
-    """Copy the lessons and solutions of one language; changed files are not overwritten.
+def copy_lessons(
+    folder: str | os.PathLike[str],
+    lang: str | None = None,
+    *,
+    only: str | None = None,
+    solutions: bool | None = None,
+    merge: bool = False,
+    restore: str = "",
+    check: bool = False,
+) -> dict[str, list[str]]:
+    """Copy lessons into a folder, or bring those in it up to date.
 
     Parameters
     ----------
     folder : path
-        Destination; made if it does not exist.
-    lang : str
-        "en", "ko" or "zh".
+        Destination; it remembers ``lang``, ``only`` and ``solutions`` for the next time.
+    lang : str, optional
+        "en", "ko", "zh", or several, as in "ko,en"; at first that of the locale.
+    only : str, optional
+        Numbers of lessons, as in "01,05"; at first all, "".
+    solutions : bool, optional
+        Copy the solutions as well; at first True.
+    merge : bool
+        Merge newer versions into files that you have changed; needs git.
+    restore : str
+        Numbers of lessons to copy again although you have deleted them.
+    check : bool
+        Write nothing; return what would be done.
 
     Returns
     -------
     dict
-        Paths within the folder, under "new", "updated" (a newer version of an unchanged lesson),
-        "same", and "kept" (changed by you, or not copied by gnnlab).
+        Paths within the folder, under "new", "same", "updated" (a newer version of a file that was
+        at most run), "deleted" (by you), "kept" (changed by you, nothing is newer), "behind"
+        (changed by you, there is a newer version), "merged", "conflict" (merged, with conflict
+        markers in cells), and "unknown" (not copied by gnnlab).
 
     Examples
     --------
     >>> import tempfile
     >>> from gnnlab.tools.lessons import copy_lessons
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first, again = copy_lessons(folder, "ko"), copy_lessons(folder, "ko")
-    >>> "ko/01_node_classification.ipynb" in first["new"], again["new"], again["kept"]
-    (True, [], [])
+    ...     first, again = copy_lessons(folder, "ko", only="01"), copy_lessons(folder)
+    >>> first["new"][0], len(again["same"]), again["new"]
+    ('ko/01_node_classification.ipynb', 3, [])
     """
-    if lang not in LANGUAGES:
-        raise InvalidInput(f"lang must be one of {', '.join(LANGUAGES)}; found {lang!r}")
     source, target = lessons_folder(), Path(folder)
-    if target.resolve() == source:
+    if target.resolve() == source.resolve():
         raise InvalidInput(f"{target} holds the lessons themselves; name another folder")
-    record_file, record = target / _RECORD, {}
-    with suppress(OSError, ValueError):
-        record = dict(json.loads(record_file.read_text("utf8")))
-    done: dict[str, list[str]] = {"new": [], "updated": [], "same": [], "kept": []}
-    solutions = [_translated(path, lang) for path in (source / "solutions").glob("*.*")]
-    for path in sorted([*(source / lang).glob("*.*"), *solutions]):
-        if path.suffix not in (".ipynb", ".md"):  # .words.json, Jupyter's checkpoints
-            continue
-        name, content = path.relative_to(source).as_posix(), path.read_bytes()
-        there, digest = target / name, hashlib.sha256(content).hexdigest()
-        found = hashlib.sha256(there.read_bytes()).hexdigest() if there.exists() else None
-        if found == digest:
-            how = "same"
-        elif found is None:
+    record = _record(target)
+    asked = {"lang": lang, "only": only, "solutions": solutions}
+    record.update((key, value) for key, value in asked.items() if value is not None)
+    copied = record["files"]
+    done: dict[str, list[str]] = {how: [] for how in ("new", "same", "deleted", *_SAID)}
+    again = _numbers(source, restore)
+    for path in _chosen(source, record):
+        name = path.relative_to(source).as_posix()
+        there, new, base = target / name, _text(path), copied.get(name)
+        mine = _text(there) if there.exists() else None
+        how = _state(mine, base, new)
+        if how == "deleted" and path.name.startswith(again):
             how = "new"
-        else:
-            how = "updated" if found == record.get(name) else "kept"
-        if how in ("new", "updated"):
-            _write(there, content)
-        if how != "kept":
-            record[name] = digest
+        content = path.read_bytes()
+        if how == "behind" and merge and mine and base and mine[0] == base[0]:
+            how, content = _merge(there, path, mine, base, new)
+            if not check:
+                _write(there.with_suffix(f".before{path.suffix}"), there.read_bytes())
         done[how].append(name)
-    _write(record_file, json.dumps(record, indent=1, sort_keys=True).encode())
+        if how in ("new", "same", "updated", "merged", "conflict"):
+            copied[name] = new
+            if how != "same" and not check:
+                _write(there, content)
+    if not check:
+        _write(target / _RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
     return done
 
 
-def _translated(path: Path, lang: str) -> Path:
-    """Return the solutions in a language; the English ones if there are no others."""
-    other = path.parent / lang / path.name
-    return other if other.is_file() else path
+def _record(folder: Path) -> dict[str, Any]:
+    """Return what a folder remembers."""
+    found = {"lang": locale_language(LANGUAGES), "only": "", "solutions": True, "files": {}}
+    with suppress(OSError, ValueError, TypeError):
+        found |= json.loads((folder / _RECORD).read_text("utf8"))
+    return found
+
+
+def _numbers(source: Path, text: str) -> tuple[str, ...]:
+    """Split a list of lessons, "01,05"."""
+    known = sorted(path.name[:2] for path in (source / "en").glob("[0-9]*.ipynb"))
+    found = tuple(filter(None, (part.strip() for part in text.split(","))))
+    if unknown := [number for number in found if number[:2] not in known]:
+        raise InvalidInput(f"there is no lesson {unknown[0]!r}; there are {', '.join(known)}")
+    return found
+
+
+def _chosen(source: Path, record: dict[str, Any]) -> Iterator[Path]:
+    """Yield the files of the chosen lessons in the chosen languages."""
+    only, paths = _numbers(source, record["only"]), set()
+    for lang in record["lang"].split(","):
+        if lang not in LANGUAGES:
+            raise InvalidInput(f"lang must be one of {', '.join(LANGUAGES)}; found {lang!r}")
+        paths |= set((source / lang).glob("*.*"))
+        for path in (source / "solutions").glob("*.*") if record["solutions"] else ():
+            other = path.parent / lang / path.name  # without one, the English one
+            paths.add(other if other.is_file() else path)
+    for path in sorted(paths):
+        is_asked = path.name == "README.md" or path.name.startswith(only or "")
+        if is_asked and path.suffix in (".ipynb", ".md"):  # not .words.json
+            yield path
+
+
+def _state(mine: str | None, base: str | None, new: str) -> str:
+    """Compare a file with how it was copied and with this gnnlab's version; IDs do not count."""
+    now, then, newest = (text and _CELL.sub("\x1e\\1\n", text) for text in (mine, base, new))
+    if now is None:
+        return "new" if then is None else "deleted"
+    if now == newest:
+        return "same"
+    if then is None:
+        return "unknown"
+    return "updated" if now == then else "kept" if then == newest else "behind"
+
+
+def _text(path: Path) -> str:
+    """Return what a file says: of a notebook, its cells without outputs."""
+    text = path.read_text("utf8", errors="replace")
+    with suppress(ValueError, KeyError, TypeError):
+        form = "\x1e{cell_type} {id}\n{source}\n"
+        cells = ({"id": "", **cell} for cell in json.loads(text)["cells"])
+        return "".join(form.format_map({**c, "source": "".join(c["source"])}) for c in cells)
+    return text
+
+
+def _merge(there: Path, path: Path, *texts: str) -> tuple[str, bytes]:
+    """Merge the newer file at ``path`` into the one ``there``; texts: mine, as copied, new."""
+    if any(not name for _, name in _CELL.findall(texts[0])):  # an editor that drops IDs
+        texts = tuple(_CELL.sub("\x1e\\1 \n", text) for text in texts)
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["git", "merge-file", "-p", "-L", "yours", "-L", "as copied", "-L", "gnnlab"]
+        for number, text in enumerate(texts):
+            command.append(str(Path(folder, str(number))))
+            Path(command[-1]).write_text(text, "utf8", newline="\n")
+        try:
+            done = subprocess.run(command, capture_output=True)
+        except FileNotFoundError:
+            raise NotFound("--merge needs git; install it (https://git-scm.com)") from None
+    if not 0 <= done.returncode < 128:
+        raise GNNLabError(f"{there} was not merged, and is as it was: {done.stderr.decode()}")
+    how, text = "conflict" if done.returncode else "merged", done.stdout.decode()
+    if path.suffix != ".ipynb":
+        return how, text.encode()
+    pages = [json.loads(each.read_text("utf8")) for each in (path, there)]
+    cells = [cell for page in pages for cell in page["cells"]]  # of equal ones, yours wins
+    equal = {(cell["cell_type"], "".join(cell["source"])): cell for cell in cells}
+    named = {cell.get("id"): cell for cell in cells}
+    merged: dict[str, dict[str, Any]] = {}
+    _, *parts = _CELL.split(text if text.startswith("\x1e") else f"\x1emarkdown \n{text}")
+    for kind, name, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        source, metadata = body.removesuffix("\n"), named.get(name, {}).get("metadata", {})
+        cell = {"cell_type": kind, "metadata": metadata, "source": source.splitlines(keepends=True)}
+        cell |= {"outputs": [], "execution_count": None} if kind == "code" else {}
+        cell = equal.get((kind, source), cell)
+        name = name if name and name not in merged else f"{name or 'cell'}-{len(merged)}"
+        merged[name] = {**cell, "id": name}
+    page = {**pages[1], "cells": [*merged.values()]}
+    page["nbformat_minor"] = max(5, page.get("nbformat_minor", 0))
+    return how, (json.dumps(page, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -121,27 +242,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("folder", nargs="?", default="gnnlab-lessons", help="where to (gnnlab-lessons)")
     lang = locale_language(LANGUAGES)
-    add("--lang", choices=LANGUAGES, default=lang, help="language (that of LANG)")
+    add("--lang", metavar="LANGS", help=f"languages, as ko,en (as before; at first {lang})")
+    add("--only", metavar="NUMBERS", help="lessons, as 01,05 (as before; at first all)")
+    help_ = "with the solutions or without (as before; at first with)"
+    add("--solutions", action=argparse.BooleanOptionalAction, help=help_)
+    add("--merge", action="store_true", help="merge newer versions into lessons that you changed")
+    add("--restore", metavar="NUMBERS", default="", help="copy these again if you deleted them")
+    add("--check", action="store_true", help="write and start nothing, say what is newer")
     add("--no-browser", action="store_true", help="start JupyterLab, and only print its address")
     help_ = "copy, start nothing: for VS Code and other programs"
     add("--no-open", "--copy-only", dest="copy_only", action="store_true", help=help_)
     arguments = parser.parse_args(argv)
     folder = Path(arguments.folder).absolute()
-    done = copy_lessons(folder, arguments.lang)
+    asked = ("lang", "only", "solutions", "merge", "restore", "check")
+    done = copy_lessons(folder, **{name: getattr(arguments, name) for name in asked})
     print(f"{folder}: {', '.join(f'{len(names)} {how}' for how, names in done.items() if names)}")
-    for name in done["kept"]:
-        print(f"  kept as you have it: {name}")
+    for how, said in _SAID.items():
+        for name in done[how] if said or arguments.check else ():
+            print(f"  {said or 'gnnlab has a newer version: '}{name}")
+    if arguments.check:
+        return int(any(done[how] for how in ("new", "updated", "behind", "merged", "conflict")))
     if arguments.copy_only:
-        return 0
+        return int(bool(done["conflict"]))
+    lang = _record(folder)["lang"].partition(",")[0]
     if importlib.util.find_spec("jupyterlab") is None:
         print(
             'gnnlab lessons: JupyterLab is not installed: pip install "gnnlab[lab]". Or open '
-            f"{folder / arguments.lang} in another program that knows notebooks",
+            f"{folder / lang} in another program that knows notebooks",
             file=sys.stderr,
         )
         return 2
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
-    command += [f"--LabApp.default_url=/lab/tree/{arguments.lang}/README.md"]
+    command += [f"--LabApp.default_url=/lab/tree/{lang}/README.md"]
     if arguments.no_browser:
         command.append("--no-browser")
     if getattr(os, "geteuid", lambda: 1)() == 0:  # root, as in a container: needs --allow-root

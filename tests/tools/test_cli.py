@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -41,7 +42,8 @@ def test_as_a_module_and_as_a_program() -> None:
         [sys.executable, "-m", "gnnlab", "--version"], cwd=ROOT, capture_output=True, text=True
     )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
-    assert done.stdout == f"gnnlab {project['version']}\n"
+    commit = r" \(commit [0-9a-f]{40}(, changed)?\)" if (ROOT / ".git").exists() else ""
+    assert re.fullmatch(re.escape(f"gnnlab {project['version']}") + commit, done.stdout.strip())
     assert project["scripts"]["gnnlab"] == "gnnlab.tools.cli:main"
 
 

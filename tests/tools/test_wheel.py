@@ -38,6 +38,8 @@ def test_from_the_wheel_to_a_korean_lesson(tmp_path: Path) -> None:
         [*command, "--no-open"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
     )
     assert run.returncode == 0 and re.search(r"레슨: \d+ new\n", run.stdout), run.stderr
+    run = subprocess.run([*command[:2], "--version"], env=env, capture_output=True, text=True)
+    assert ("(commit " in run.stdout) == (ROOT / ".git").exists()
     path = tmp_path / "레슨" / "ko" / "01_node_classification.ipynb"
     page = nbformat.read(path, as_version=4)
     begin = [cell for cell in page.cells if cell.cell_type == "code"][:6]
