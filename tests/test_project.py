@@ -52,6 +52,8 @@ def needed() -> set[str]:
         del extras["site"]  # make site installs it
     if importlib.util.find_spec("ray") is None:
         del extras["ray"]  # make test-backends installs it
+    if not os.environ.get("CI") and importlib.util.find_spec("fastapi") is None:
+        del extras["serve"]
     texts = [*PROJECT["dependencies"], *(r for extra in extras.values() for r in extra)]
     direct = [Requirement(text) for text in texts]
     todo = [wanted for wanted in direct if not wanted.marker or wanted.marker.evaluate()]
