@@ -64,7 +64,7 @@ _MODULES = {
     "gnnlab.graph.cast": "to_bfloat16 to_double to_float to_half",
     "gnnlab.graph.compact": "compact_graphs khop_in_subgraph khop_out_subgraph reorder_graph",
     "gnnlab.graph.convert": "bipartite_from_networkx bipartite_from_scipy from_networkx from_scipy",
-    "gnnlab.graph.edit": "add_edges add_nodes remove_edges remove_nodes",
+    "gnnlab.graph.edit": "add_edges add_nodes append remove_edges remove_nodes",
     "gnnlab.graph.homogeneous": "as_heterograph as_immutable_graph to_heterogeneous to_homogeneous",
     "gnnlab.graph.io": "load_graphs save_graphs",
     "gnnlab.graph.readout": "max_edges max_nodes mean_edges mean_nodes readout_edges "

@@ -225,6 +225,10 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "self": lambda w: w.graph.get_node_partition_policy(w.graph.ntypes[-1])
     },
     "distributed.*.map_to_per_etype": {"ids": EDGES},
+    "dataloading.score": {
+        "model": keep(lambda blocks, x: {t: blocks[0].dstnodes(t) for t in blocks[0].dsttypes}),
+        "inputs": "h",
+    },
     "*rank_among_all": {"score": keep(lambda u, v: torch.arange(6.0)[v].expand(len(u), -1))},
     "distributed.*_split": {"partition_book": lambda w: w.graph.get_partition_book(), "rank": 0},
     "distributed.*.reverse_edges": {"etype": FOLLOW, "reverse_etype": FOLLOW},
@@ -267,6 +271,8 @@ SKIP: dict[str, str] = {
     "data.*Dataset*": "files",
     "data.*Table*": "tables, as of graph_from_tables",
     "data.graph_from_tables": "tables; tests/data/test_from_tables.py",
+    "append": "rows by type; tests/partition/test_append.py",
+    "data.append_tables": "tables; tests/data/test_from_tables.py",
     "data.to_table": "keys; tests/data/test_from_tables.py",
     "dataloading.Sampler.sample": "abstract",
     "dataloading.Timed": "holds what a sampler checks",
@@ -331,6 +337,8 @@ EXEMPT: dict[str, str] = {
     "*has_edges_between [uv]: n*": "says that there is no edge",
     "*subgraph nodes: duplicates": "nodes are distinct; it would cost a sort to know",
     "*sample_* nodes: duplicates": "nodes are distinct; it would cost a sort to know",
+    "dataloading.score nodes: duplicates": "a row for each",
+    "dataloading.score nodes: one type": "returns the types that were given",
     "*khop_*subgraph nodes: one type": "returns the positions of the types that were given",
     "*send_and_recv edges: duplicates": "sends two messages",
     "EXTRA.hetero_embedding ids: duplicates": "a row for each",

@@ -150,8 +150,8 @@ import ddp_loader
 from block_sampler import Graph, NeighborSampler
 from ddp_loader import DDPLoader
 
-dist.init_process_group("gloo")
 assert doctest.testmod(ddp_loader).failed == 0
+dist.init_process_group("gloo")
 torch.manual_seed(0)
 g = Graph(torch.randint(90, (900,)), torch.randint(90, (900,)), 90)
 g.ndata["x"] = torch.randn(90, 4, dtype=torch.float64)

@@ -174,6 +174,12 @@ LOADERS: dict[str, Case] = {
     "full_neighbor_blocks": lambda g: [
         block.in_edges(block.dstnodes(), "eid") for _, block in data.full_neighbor_blocks(g, 4)
     ],
+    "score": lambda g: data.score(
+        *(g, lambda blocks, x: ops.copy_u_mean(blocks[1], ops.copy_u_mean(blocks[0], x))),
+        *(NODES, TWO, "x"),
+        new_edges=([NUM_NODES, 1], [4, NUM_NODES]),
+        new_inputs=g.ndata["x"][:1],
+    ),
     "ranking": lambda g: data.ranking.rank_among_all(
         g, *g.find_edges(EDGES), lambda src, dst: (src[:, None] * dst) % 5, chunk_size=4
     ),

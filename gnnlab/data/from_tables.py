@@ -8,7 +8,7 @@ part of the graph carries. So a prediction leaves by the key with which its row 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import torch
 
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.construct import heterograph
+from gnnlab.graph.edit import append
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType, describe
@@ -69,7 +70,9 @@ class EdgeTable:
 
 @dataclass
 class TableReport:
-    """What :func:`graph_from_tables` did with cells that a graph cannot hold.
+    """How :func:`graph_from_tables` read cells, and what it did with those a graph cannot hold.
+
+    Pickle it beside the graph: :func:`append_tables` reads new tables in the same way.
 
     Attributes
     ----------
@@ -77,10 +80,17 @@ class TableReport:
         What was dropped, added or filled, and how often.
     classes : dict
         (type, column) → the texts that numbers of a label or category stand for.
+    specs : dict
+        Type → :class:`NodeTable` or :class:`EdgeTable`, without the table.
+    means : dict
+        Type → what fills the columns of ``feat``, if ``empty="fill"``.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     classes: dict[tuple[Any, str], list[Any]] = field(default_factory=dict)
+    specs: dict[Any, Any] = field(default_factory=dict)
+    means: dict[Any, list[float]] = field(default_factory=dict)
+    empty: str = "error"
 
     def __str__(self) -> str:
         lines = [f"{what}: {count:,}" for what, count in self.counts.items()]
@@ -136,53 +146,171 @@ def graph_from_tables(
     >>> keys_of(g, [1, 0])
     array(['Bo', 'Ana'], dtype='<U3')
     """
-    for name, value, allowed in (
-        ("duplicates", duplicates, ("error", "drop")),
-        ("unknown", unknown, ("error", "drop", "add")),
-        ("empty", empty, ("error", "fill")),
-    ):
-        if value not in allowed:
-            raise InvalidInput(f"{name} is one of {describe(allowed)}; found {value!r}")
-    report, fill = TableReport(), empty == "fill"
+    _check_policies(duplicates=duplicates, unknown=unknown, empty=empty)
+    report = TableReport(empty=empty)
+    rows, ends = _read_tables({}, nodes, edges, duplicates, unknown, report)
+    counts = {ntype: count for ntype, (count, _) in rows.items()}
+    g = heterograph({etype: (src, dst) for etype, (src, dst, _) in ends.items()}, counts)
+    for ntype, (_, data) in rows.items():
+        g.nodes[ntype].data.update(data)
+    for etype, (_, _, data) in ends.items():
+        g.edges[etype].data.update(data)
+    return g, report
+
+
+def append_tables(
+    g: Graph,
+    report: TableReport,
+    nodes: Mapping[str, Any] | None = None,
+    edges: Mapping[EdgeType, Any] | None = None,
+    *,
+    duplicates: str = "error",
+    unknown: str = "error",
+    fill: Mapping[Any, Any] | None = None,
+) -> tuple[Graph, TableReport]:
+    """Append new tables to a graph of tables; those that exist keep ID, key and features.
+
+    Parameters
+    ----------
+    g : Graph
+        From :func:`graph_from_tables`.
+    report : TableReport
+        Of that call, or of the last :func:`append_tables`: columns, numbers of the classes and
+        means are those of the graph. A class that it lacks is an error, or −1 as an empty cell
+        where the graph was made with ``empty="fill"``.
+    nodes, edges : dict, optional
+        Type → new table, with the columns of the first one. A column without which training went
+        on, such as the label, may lack if ``fill`` says what new rows hold.
+    duplicates, unknown : str
+        As for :func:`graph_from_tables`; a duplicate is also a key that the graph has.
+    fill : dict, optional
+        As for :func:`gnnlab.append`. Features of the graph that no column gives need it.
+
+    Returns
+    -------
+    g : Graph
+        A new graph; new nodes and edges have the highest IDs.
+    report : TableReport
+        With the counts of these tables.
+
+    Examples
+    --------
+    >>> from gnnlab.data import EdgeTable, NodeTable, append_tables, graph_from_tables, keys_of
+    >>> people = {"name": ["Ana", "Bo"], "vip": ["no", "yes"]}
+    >>> g, report = graph_from_tables(
+    ...     {"person": NodeTable(people, "name", label="vip")},
+    ...     {("person", "calls", "person"): EdgeTable({"who": ["Bo"], "to": ["Ana"]}, "who", "to")},
+    ... )
+    >>> calls = {"who": ["Chi", "Chi"], "to": ["Ana", "Bo"]}
+    >>> g, _ = append_tables(
+    ...     g, report, {"person": {"name": ["Chi"]}}, {"calls": calls}, fill={"label": -1}
+    ... )
+    >>> g.edges(), g.ndata["label"], keys_of(g, [2])
+    ((tensor([1, 2, 2]), tensor([0, 0, 1])), tensor([ 0,  1, -1]), array(['Chi'], dtype='<U3'))
+    """
+    known = {ntype: keys_of(g, ntype=ntype) for ntype in g.ntypes}
+    rows, ends, report = read_new_tables(known, report, nodes, edges, duplicates, unknown)
+    wider = g.local_var()
+    for ntype in rows:
+        new, old = rows[ntype], g.nodes[ntype].data[KEY]
+        wider.nodes[ntype].data[KEY] = pad_keys(old, new[KEY].shape[1:])
+        new[KEY] = pad_keys(new[KEY], old.shape[1:])
+    return append(wider, rows, ends, fill=fill), report
+
+
+def read_new_tables(
+    keys: Mapping[str, np.ndarray],
+    report: TableReport,
+    nodes: Mapping[str, Any] | None,
+    edges: Mapping[Any, Any] | None,
+    duplicates: str,
+    unknown: str,
+) -> tuple[dict[str, Any], dict[EdgeType, Any], TableReport]:
+    """Read new tables as rows for :func:`gnnlab.append`; ``keys`` are those that exist, by ID."""
+    import pandas as pd
+
+    _check_policies(duplicates=duplicates, unknown=unknown)
+    specs = {}
+    for given, table in [*(nodes or {}).items(), *(edges or {}).items()]:
+        kinds = [
+            kind for kind in report.specs if given in (kind, kind[1] * isinstance(kind, tuple))
+        ]
+        if len(kinds) != 1:
+            raise NotFound(f"no table was of type {given!r}; there are {describe(report.specs)}")
+        specs[kinds[0]] = replace(report.specs[kinds[0]], table=table)
+    tables = {kind: spec for kind, spec in specs.items() if isinstance(spec, NodeTable)}
+    others = {kind: spec for kind, spec in specs.items() if isinstance(spec, EdgeTable)}
+    report = replace(report, counts={})
+    known = {ntype: pd.Index(each) for ntype, each in keys.items()}
+    rows, ends = _read_tables(known, tables, others, duplicates, unknown, report)
+    return {ntype: data for ntype, (count, data) in rows.items() if count}, ends, report
+
+
+def _check_policies(**policies: str) -> None:
+    allowed = {"duplicates": ("drop",), "unknown": ("drop", "add"), "empty": ("fill",)}
+    for name, value in policies.items():
+        if value not in ("error", *allowed[name]):
+            raise InvalidInput(
+                f"{name} is one of {describe(('error', *allowed[name]))}; found {value!r}"
+            )
+
+
+def _read_tables(
+    known: Mapping[str, Any],
+    nodes: Mapping[str, NodeTable],
+    edges: Mapping[EdgeType, EdgeTable],
+    duplicates: str,
+    unknown: str,
+    report: TableReport,
+) -> tuple[dict[str, tuple[int, dict[str, Any]]], dict[EdgeType, tuple[Any, Any, dict[str, Any]]]]:
+    """Return number and features of new nodes, and ends and features of new edges, by type.
+
+    ``known`` are the indexes of the keys that exist. What the report lacks is added to it.
+    """
     columns = {ntype: _columns(spec.table, ntype) for ntype, spec in nodes.items()}
-    rows, index = {}, {}
+    rows, index, start = {}, dict(known), {ntype: len(known.get(ntype, ())) for ntype in nodes}
     for ntype, spec in nodes.items():
-        rows[ntype], index[ntype] = _index(
-            _column(columns[ntype], spec.key, ntype), ntype, duplicates, report
+        rows[ntype], new = _index(
+            _column(columns[ntype], spec.key, ntype), ntype, duplicates, report, known.get(ntype)
         )
+        index[ntype] = known[ntype].append(new) if ntype in known else new
     ends, kept = {}, {}
     for etype, table in edges.items():
         found = _columns(table.table, etype)
         pair = [_column(found, name, etype) for name in (table.src, table.dst)]
         for ntype, column in zip(etype[::2], (table.src, table.dst), strict=True):
             if ntype not in index:
-                raise NotFound(f"no table has nodes of type {ntype!r}; there are {describe(nodes)}")
+                raise NotFound(f"no table has nodes of type {ntype!r}; there are {describe(index)}")
             _check_kind(index[ntype], found[column], f"{etype}, column {column!r}")
         if unknown == "add":
             for ntype, values in zip(etype[::2], pair, strict=True):
                 index[ntype] = _add(index[ntype], values, ntype, report)
         ids = [index[n].get_indexer(v) for n, v in zip(etype[::2], pair, strict=True)]
-        known = (ids[0] >= 0) & (ids[1] >= 0)
-        if not known.all():
+        present = (ids[0] >= 0) & (ids[1] >= 0)
+        if not present.all():
             if unknown == "error":
-                row = int(np.flatnonzero(~known)[0])
+                row = int(np.flatnonzero(~present)[0])
                 end = pair[0][row] if ids[0][row] < 0 else pair[1][row]
                 raise InvalidInput(
                     f"{etype}, row {row}: {end!r} is in no table of nodes, like an end of "
-                    f"{(~known).sum():,} edges; unknown='drop' leaves them out, 'add' adds nodes"
+                    f"{(~present).sum():,} edges; unknown='drop' leaves them out, 'add' adds nodes"
                 )
-            _count(report, f"{etype[1]}: edges dropped, whose ends are in no table", ~known)
-        ends[etype] = ids[0][known], ids[1][known]
-        kept[etype] = {name: values[known] for name, values in found.items()}
-    g = heterograph(ends, {ntype: len(names) for ntype, names in index.items()})
-    for ntype, spec in nodes.items():
-        data = {name: values[rows[ntype]] for name, values in columns[ntype].items()}
-        more = len(index[ntype]) - len(rows[ntype])
-        g.nodes[ntype].data[KEY] = _encode(index[ntype].to_numpy())
-        g.nodes[ntype].data.update(_features(spec, data, more, ntype, fill, report))
-    for etype, table in edges.items():
-        g.edges[etype].data.update(_features(table, kept[etype], 0, etype, fill, report))
-    return g, report
+            _count(report, f"{etype[1]}: edges dropped, whose ends are in no table", ~present)
+        ends[etype] = ids[0][present], ids[1][present]
+        kept[etype] = {name: values[present] for name, values in found.items()}
+    new_nodes = {}
+    for ntype, keys in index.items():
+        new = keys[start.get(ntype, len(known.get(ntype, ()))) :]
+        data = {}
+        if ntype in nodes:
+            found = {name: values[rows[ntype]] for name, values in columns[ntype].items()}
+            data = _features(nodes[ntype], found, len(new) - len(rows[ntype]), ntype, report)
+        new_nodes[ntype] = len(new), data | {KEY: _encode(new.to_numpy())}
+    new_edges = {
+        etype: (*ends[etype], _features(table, kept[etype], 0, etype, report))
+        for etype, table in edges.items()
+    }
+    return new_nodes, new_edges
 
 
 def keys_of(g: Any, ids: Any = None, ntype: str | None = None) -> np.ndarray:
@@ -204,7 +332,7 @@ def keys_of(g: Any, ids: Any = None, ntype: str | None = None) -> np.ndarray:
     """
     data = (g.ndata if ntype is None else g.nodes[ntype].data)[KEY]
     found = data[:] if ids is None else data[as_tensor(ids, "ids").long()]
-    return _decode(found)
+    return decode_keys(found)
 
 
 def to_table(g: Any, columns: Mapping[str, Any], ids: Any = None, ntype: str | None = None) -> Any:
@@ -282,9 +410,9 @@ def _count(report: TableReport, what: str, where: np.ndarray) -> None:
 
 
 def _index(
-    keys: np.ndarray, ntype: str, duplicates: str, report: TableReport
+    keys: np.ndarray, ntype: str, duplicates: str, report: TableReport, known: Any
 ) -> tuple[np.ndarray, Any]:
-    """Return the rows that become nodes, and the index that finds a node by its key."""
+    """Return the rows that become nodes, and the index that finds a new node by its key."""
     import pandas as pd
 
     if (missing := pd.isna(keys)).any():
@@ -296,11 +424,14 @@ def _index(
         keys = keys.astype(np.int64)
     index = pd.Index(keys)
     again = index.duplicated()
+    if known is not None:
+        _check_kind(known, keys, f"{ntype!r}")
+        again |= index.isin(known)
     if again.any() and duplicates == "error":
         row = int(np.flatnonzero(again)[0])
         raise InvalidInput(
-            f"{ntype!r}, row {row}: an earlier row has the key {keys[row]!r}, as in "
-            f"{again.sum():,} rows; duplicates='drop' keeps the first of each"
+            f"{ntype!r}, row {row}: an earlier row, or a node of the graph, has the key "
+            f"{keys[row]!r}, as in {again.sum():,} rows; duplicates='drop' keeps the first of each"
         )
     _count(report, f"{ntype}: rows dropped, whose key an earlier row has", again)
     return np.flatnonzero(~again), index[~again]
@@ -337,29 +468,37 @@ def _features(
     columns: Mapping[str, np.ndarray],
     more: int,
     what: Any,
-    fill: bool,
     report: TableReport,
 ) -> dict[str, torch.Tensor]:
-    """Return the features of one type, with ``more`` rows of empty cells at the end."""
-    found = {}
+    """Return the features of one type, with ``more`` rows of empty cells at the end.
+
+    For a type that the report knows, features none of whose columns are there are left out.
+    """
+    found, fill = {}, report.empty == "fill"
     if taken := {KEY, "feat", "label"} & set(spec.keep):
         raise InvalidInput(
             f"{what}: a column to keep cannot be called {describe(taken)}; rename it"
         )
-    if spec.feat:
+    is_new = what not in report.specs
+    report.specs[what] = replace(spec, table=None)
+    if spec.feat and (is_new or set(spec.feat) & set(columns)):
         numbers = [_numbers(_column(columns, name, what), name, what) for name in spec.feat]
         values = np.stack([np.append(each, np.full(more, np.nan)) for each in numbers], 1)
         missing = np.isnan(values)
         _refuse_empty(missing.any(1), what, spec.feat, fill, report)
         if fill:
-            means = np.where(missing, 0, values).sum(0) / np.maximum((~missing).sum(0), 1)
-            values = np.hstack([np.where(missing, means, values), missing])
+            if is_new:
+                means = np.where(missing, 0, values).sum(0) / np.maximum((~missing).sum(0), 1)
+                report.means[what] = means.tolist()
+            values = np.hstack([np.where(missing, report.means[what], values), missing])
         found["feat"] = torch.from_numpy(values.astype(np.float32))
     for name in [*([spec.label] if spec.label else []), *spec.keep]:
+        if not is_new and name not in columns:
+            continue
         given = _column(columns, name, what)
         is_label = name == spec.label and name not in spec.keep
         feature = "label" if is_label else name
-        if is_label or given.dtype.kind == "O":
+        if (what, name) in report.classes or (is_new and (is_label or given.dtype.kind == "O")):
             found[feature] = _codes(given, more, (what, name), report)
         elif given.dtype.kind == "M":
             times = given.astype("datetime64[s]").astype(np.int64)
@@ -403,9 +542,26 @@ def _codes(
 ) -> torch.Tensor:
     import pandas as pd
 
-    codes, classes = pd.factorize(values, sort=True)
-    report.classes[place] = list(classes)
+    if place in report.classes:
+        codes = pd.Index(report.classes[place]).get_indexer(values)
+        new = (codes < 0) & ~pd.isna(values)
+        if new.any() and report.empty == "error":
+            row = int(np.flatnonzero(new)[0])
+            raise InvalidInput(
+                f"{place[0]}, column {place[1]!r}, row {row}: the graph has no class "
+                f"{values[row]!r}, as in {new.sum():,} rows; it has "
+                f"{describe(report.classes[place])}. Empty such cells, or make the graph anew"
+            )
+        _count(report, f"{place[0]}: new classes read as empty, in {place[1]!r}", new)
+    else:
+        codes, classes = pd.factorize(values, sort=True)
+        report.classes[place] = list(classes)
     return torch.from_numpy(np.append(codes, np.full(more, -1)).astype(np.int64))
+
+
+def pad_keys(keys: torch.Tensor, width: Sequence[int]) -> torch.Tensor:
+    """Return rows of text of at least this width; integers as they are."""
+    return torch.nn.functional.pad(keys, (0, max(width[0] - keys.shape[1], 0))) if width else keys
 
 
 def _encode(keys: np.ndarray) -> torch.Tensor:
@@ -417,7 +573,8 @@ def _encode(keys: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(texts.view(np.uint8).reshape(len(texts), width).copy())
 
 
-def _decode(keys: torch.Tensor) -> np.ndarray:
+def decode_keys(keys: torch.Tensor) -> np.ndarray:
+    """Return the keys of a feature, text or int64."""
     if keys.ndim == 1:
         return keys.cpu().numpy()
     rows = np.ascontiguousarray(keys.cpu().numpy())

@@ -29,6 +29,7 @@ from gnnlab.dataloading.sampler import (
     NeighborSampler,
     Sampler,
 )
+from gnnlab.dataloading.scoring import score
 from gnnlab.dataloading.seeds import Timed
 from gnnlab.errors import takes_graph
 from gnnlab.system.names import no_attribute
@@ -51,6 +52,7 @@ __all__ = [
     "full_neighbor_blocks",
     "negative_sampler",
     "ranking",
+    "score",
     "set_dst_lazy_features",
     "set_edge_lazy_features",
     "set_node_lazy_features",

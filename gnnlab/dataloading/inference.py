@@ -34,9 +34,9 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[Any
     block : Block
         Edges of all types from all nodes of ``g`` to these; source i is node i. Layers take a pair
         of features, ``layer(block, (x, x[rows]))``, or with several types ``layer(block, (x,
-        {ntype: x[ntype][rows[ntype]]}))``. Without gradients, SAGEConv and GATConv multiply the
-        rows of ``x`` once for all blocks, not once for each. Out-degrees are those in the block, so
-        GraphConv needs ``norm="right"``.
+        {ntype: x[ntype][rows[ntype]]}))``. Without gradients, SAGEConv, GraphConv and GATConv
+        multiply the rows of ``x`` once for all blocks, not once for each. Out-degrees are those in
+        the block, so GraphConv needs ``norm="right"``.
 
     Examples
     --------

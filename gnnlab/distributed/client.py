@@ -88,6 +88,8 @@ class Client:
 
     def description(self, name: str) -> m.Description:
         """Return row shape and dtype of a tensor, by its full name."""
+        if name.endswith(m.ORIGINAL_IDS):
+            return m.Description((), dtype_name(torch.int64), False)
         if name not in self._tensors:
             raise NotFound(
                 f"there is no distributed tensor {name!r}; there are {describe(self._tensors)}"

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.distributed.tensor import DistTensor
+from gnnlab.distributed.tensor import DistTensor, original_ids
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.ids import read_ids
@@ -174,14 +174,14 @@ class DistEmbedding(TracedRows):
 
     # ------------------------------------------------------------------- state
     def state_dict(self) -> dict[str, Any]:
-        """Return all rows, for :func:`gnnlab.parallel.save_checkpoint`."""
-        return {"borders": self.part_policy.ranges.tolist(), "weight": self._tensor[:]}
+        """Return all rows by original IDs, for :func:`gnnlab.parallel.save_checkpoint`."""
+        return {"weight": rows_by_original(self._tensor)}
 
     @restoring("a DistEmbedding")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load all rows; they must be of the same partition, on which IDs depend."""
+        """Load all rows, also of another partition of the graph."""
         check_offsets(self, state)
-        write_all(self._tensor, state["weight"])
+        write_all(self._tensor, state["weight"], "borders" not in state)
 
 
 def _keep(
@@ -195,21 +195,29 @@ def _keep(
     trace[number] = ids, rows
 
 
-def write_all(tensor: DistTensor, values: torch.Tensor) -> None:
-    """Fill a DistTensor with values of its shape."""
+def rows_by_original(tensor: DistTensor) -> torch.Tensor:
+    """Return all rows in the order of IDs before the graph was partitioned."""
+    rows = torch.empty(tensor.shape, dtype=tensor.dtype)
+    rows[original_ids(tensor)[:]] = tensor[:]
+    return rows
+
+
+def write_all(tensor: DistTensor, values: torch.Tensor, is_original: bool) -> None:
+    """Fill a DistTensor with values of its shape, whose rows are by original IDs or by its own."""
     if tuple(values.shape) != tuple(tensor.shape) or values.dtype != tensor.dtype:
         raise InvalidInput(
             f"{tensor.name} has shape {tuple(tensor.shape)} and {tensor.dtype}; the state has "
             f"{tuple(values.shape)} and {values.dtype}"
         )
-    tensor[:] = values
+    tensor[:] = values[original_ids(tensor)[:]] if is_original else values
 
 
 def check_offsets(emb: DistEmbedding, state: Mapping[str, Any]) -> None:
-    """Raise InvalidInput if the state is of another partition."""
+    """Raise InvalidInput if a state of an older release, by new IDs, is of another partition."""
     offsets = emb.part_policy.ranges.tolist()
-    if state.get("borders") != offsets:
+    if state.get("borders", offsets) != offsets:
         raise InvalidInput(
-            f"the state is of a graph whose parts begin at {state.get('borders')}; those of this "
-            f"one begin at {offsets}. IDs depend on the partition: load it on the same one"
+            f"the state is of a graph whose parts begin at {state['borders']}; those of this one "
+            f"begin at {offsets}. An older release wrote it by IDs of the partition: load it on "
+            "the same one, and save it again"
         )

@@ -16,13 +16,13 @@ from gnnlab.dataloading.sampler import MultiLayerFullNeighborSampler
 from gnnlab.distributed import context
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.split import edge_split, node_split
-from gnnlab.distributed.tensor import DistTensor
+from gnnlab.distributed.tensor import DistTensor, original_ids
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.names import NID
 from gnnlab.partition.book import PartitionPolicy
 from gnnlab.random import stream
 
-_ROWS = 1 << 16  # to copy at once
+ROWS = 1 << 16  # to copy at once
 
 
 def full_neighbor_inference(
@@ -78,7 +78,7 @@ def _one_layer(g: Any, layer: Callable[..., Any], x: dict[str, Any], batch_size:
     sampler = MultiLayerFullNeighborSampler(1)
     for ntype in filter(g.num_nodes, g.ntypes):
         policy = g.get_node_partition_policy(ntype)
-        mine = _own_ids(policy)
+        mine = own_ids(policy)
         # Without nodes of its own, a trainer computes one to learn the shape of the rows.
         for seeds in (mine if len(mine) else torch.tensor([0])).split(batch_size):
             with stream(0), torch.no_grad():  # takes no key of the process
@@ -107,20 +107,15 @@ def original_order(tensor: DistTensor) -> DistTensor:
         A row for each node, or edge, of a type.
         :func:`full_neighbor_inference` has an example.
     """
-    policy, transport = tensor.part_policy, tensor.client.transport
-    stores: Any = getattr(transport, "stores", None)  # of all parts, in standalone mode
+    policy, originals = tensor.part_policy, original_ids(tensor)
     out = DistTensor(tuple(tensor.shape), tensor.dtype, part_policy=policy)
-    mine = _own_ids(policy)
-    for part in [store.part for store in stores] if stores else [transport.part()]:
-        kinds: Any = part.nodes if policy.is_node else part.edges
-        lo, hi = policy.ranges[part.part_id : part.part_id + 2].tolist()
-        for ids in mine[(mine >= lo) & (mine < hi)].split(_ROWS):
-            out[kinds[policy.type_name].orig_ids[ids - lo].long()] = tensor[ids]
+    for ids in own_ids(policy).split(ROWS):
+        out[originals[ids]] = tensor[ids]
     tensor.client.barrier()
     return out
 
 
-def _own_ids(policy: PartitionPolicy) -> torch.Tensor:
+def own_ids(policy: PartitionPolicy) -> torch.Tensor:
     """Return the IDs of this trainer's share of its part; in standalone mode, of all parts."""
     ids = torch.arange(policy.get_size())
     if context.current().remote is None:

@@ -5,13 +5,19 @@ renamed once all machines have written theirs, and older checkpoints are removed
 renamed: at any time one checkpoint is complete on all machines, and a restarted job loads it. The
 next save removes the staging folders of killed jobs.
 
-With the same number of trainers, a run resumes exactly where it was. With another number it can
-resume between two epochs only.
+Rows are saved with the IDs of the graph before it was partitioned, so they move to other machines,
+another partition of the graph, or one process. The first trainer of each machine reads files; where
+machines share no disk, every folder must be on one of them, and a state of a trainer on each.
+
+With the same partition and number of trainers, a run resumes exactly where it was. With others it
+can resume between two epochs only.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -23,9 +29,11 @@ import torch
 from gnnlab.dataloading.epochs import Loader
 from gnnlab.distributed import context
 from gnnlab.distributed.embedding import DistEmbedding
+from gnnlab.distributed.inference import ROWS, own_ids
 from gnnlab.distributed.optim import SparseOptimizer
-from gnnlab.distributed.tensor import DistTensor
+from gnnlab.distributed.tensor import DistTensor, original_ids
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, file_error
+from gnnlab.graph.names import describe
 from gnnlab.launch import environment
 from gnnlab.parallel import checkpoint as single
 from gnnlab.parallel.rendezvous import notify_agent
@@ -33,6 +41,7 @@ from gnnlab.system.staging import staging_folder
 
 _FORMAT = "gnnlab.distributed-checkpoint/1"
 _FIELDS = {"states": dict, "values": dict, "generators": dict, "num_ranks": int, "num_parts": int}
+_PART = re.compile(r"part-(\d+)(?:-of-(\d+))?\.pt")  # older releases wrote part-0.pt
 _STAGING = ".draft"
 _STOP = "stop"  # the file that an agent makes; launch/agent.py
 
@@ -81,7 +90,7 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
         f"no checkpoint was written to {folder}, and one before is as it was; free some space on "
         "the disk that is named, or save elsewhere"
     )
-    number = 1 + max(map(int, place.meet(str(max(place.numbers(), default=0)))))
+    number = 1 + max(map(int, place.meet(str(max(map(_number, place.all_folders()), default=0)))))
     with ExitStack() as stack:
 
         def prepare() -> str:
@@ -93,13 +102,15 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
             return made.name
 
         names = place.together(prepare, failure)
-        staging = place.folder / names[place.leader] / str(number)
+        staging, save = place.folder / names[place.leader] / str(number), names[0]
 
         def write() -> None:
-            single.write_state(staging / f"rank-{place.rank}.pt", _own_state(parts, place))
+            state = {"save": save, **_own_state(parts, place)}
+            single.write_state(staging / f"rank-{place.rank}.pt", state)
             if place.leads:
                 for part in place.parts:
-                    single.write_state(staging / f"part-{part}.pt", _rows(parts, part))
+                    file = staging / f"part-{part}-of-{place.num_parts}.pt"
+                    single.write_state(file, {"save": save, **_rows(parts, part)})
 
         def name() -> None:
             if place.leads:
@@ -108,19 +119,22 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
         place.together(write, failure)
         place.together(name, failure)
     if place.leads:
-        for old in place.numbers():
-            if old < number:
-                shutil.rmtree(place.folder / str(old), ignore_errors=True)
+        for old in place.all_folders():
+            if _number(old) < number:
+                shutil.rmtree(old, ignore_errors=True)
 
 
 def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str, Any]:
     """Restore a job from the newest checkpoint that is complete on all machines.
 
-    All trainers must call this, with parts of the same names.
+    All trainers must call this, with parts of the same names. The partition, the machines and the
+    trainers may be others than those that saved it, if the graph is the same.
 
     Parameters
     ----------
     folder : path
+        With the folders ``machine-*`` of the job that saved: on a shared disk, or each on any
+        machine of this job.
     **parts
         Objects to restore, under the names that they were saved with.
 
@@ -132,24 +146,39 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
     Raises
     ------
     NotFound
-        No checkpoint is complete on all machines, or it lacks a part of that name.
+        No checkpoint is complete on the machines, or it lacks a part of that name.
     InvalidInput
-        It is of another partition, or was saved mid-epoch with another number of trainers.
+        It is of another graph, or was saved mid-epoch with other trainers or another partition.
     """
     place = _Place(folder)
-    found = place.meet(" ".join(map(str, place.numbers())))
-    common = set.intersection(*(set(map(int, text.split())) for text in found))
-    if not common:
-        has = "; ".join(f"rank {rank}: {text or 'none'}" for rank, text in enumerate(found))
-        raise NotFound(f"{folder}: no checkpoint is complete on all machines ({has})")
-    newest = place.folder / str(max(common))
-    values: dict[str, Any] = {}
+    number, files = _choose(place)
+    failure = f"checkpoint {number} in {folder} was not loaded"
+    contents: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
 
-    def load() -> None:
-        values.update(_load(place, newest, parts))
+    def read() -> str:
+        state, is_own = _read_state(place, number, parts)
+        contents.update(state)
+        rows.extend(_read_rows(file, place, parts) for file in files)
+        saves = {str(content.get("save")) for content in (state, *rows)}
+        return json.dumps([is_own, any(content["is_moved"] for content in rows), sorted(saves)])
 
-    place.together(load, f"{newest} was not loaded")
-    return values
+    own, moved, saves = zip(*map(json.loads, place.together(read, failure)), strict=True)
+    if len({name for names in saves for name in names}) > 1:
+        raise InvalidInput(
+            f"{folder}: the files of checkpoint {number} are of several jobs; keep those of one"
+        )
+    # Created by all trainers together: policy → original ID → ID of this partition.
+    new_ids = {t.part_policy.policy_str: t for _, t in _tensors(parts)} if any(moved) else {}
+    new_ids = {policy: _new_ids(tensor) for policy, tensor in new_ids.items()}
+
+    def take() -> None:
+        _take_states(contents, parts, all(own) and not any(moved))
+        for content in rows:
+            _take_rows(content, parts, new_ids)
+
+    place.together(take, failure)
+    return dict(contents["values"])
 
 
 def should_stop() -> bool:
@@ -183,39 +212,114 @@ def should_stop() -> bool:
     return is_told
 
 
-def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, Any]:
-    alike = (newest / f"rank-{place.rank}.pt").exists()
-    ranks = sorted(int(p.stem.removeprefix("rank-")) for p in newest.glob("rank-*.pt"))
-    if not ranks:
-        raise InvalidInput(
-            f"{newest} holds no state of a trainer; remove the folder on all machines, and the "
-            "checkpoint before is loaded, where there is one"
+def _choose(place: _Place) -> tuple[int, list[Path]]:
+    """Return the number of the newest complete checkpoint, and which files this process reads."""
+    mine = {
+        (_number(folder), int(named[2] or 0), int(named[1])): file
+        for folder in (place.all_folders() if place.leads else ())
+        for file in folder.iterdir()
+        if (named := _PART.fullmatch(file.name))
+    }
+    # (number, number of parts) → part → (whether on another machine, rank) of those who see it
+    seen: dict[tuple[int, int], dict[int, list[tuple[bool, int]]]] = {}
+    texts = place.meet(json.dumps([place.machine, list(mine)]))
+    for rank, (machine, keys) in enumerate(map(json.loads, texts)):
+        for number, num_parts, part in keys:
+            if part < (num_parts or place.num_parts):
+                readers = seen.setdefault((number, num_parts), {}).setdefault(part, [])
+                readers.append((part != machine, rank))
+    missing = {key: {*range(key[1] or place.num_parts)} - {*seen[key]} for key in seen}
+    complete = [key for key in seen if not missing[key]]
+    if not complete:
+        lacks = "; ".join(
+            f"checkpoint {key[0]} lacks parts {describe(missing[key])}" for key in sorted(seen)
         )
-    source = newest / f"rank-{place.rank if alike else ranks[0]}.pt"
-    content = single.read_state(source, _FORMAT, "save_checkpoint", _FIELDS)
-    same_ranks = content["num_ranks"] == place.num_ranks and alike
-    if content["num_parts"] != place.num_parts:
-        raise InvalidInput(
-            f"{newest} is of {content['num_parts']} parts; this job has {place.num_parts}. Rows "
-            "belong to parts: load it with the partition that it was written with"
+        raise NotFound(
+            f"{place.root}: no checkpoint is complete on the machines of this job (found: "
+            f"{lacks or 'none'}). Copy the folders machine-* of all machines that saved it there"
         )
-    for name, part in parts.items():
-        if name not in content["states"]:
-            known = ", ".join(content["states"]) or "none"
-            raise NotFound(f"{newest} has no part {name!r}; its parts are: {known}")
-        with single.restoring(f"{name} in {source}"):
-            _take_state(name, part, content["states"][name], same_ranks)
-    if place.leads:
-        for number in place.parts:
-            file = newest / f"part-{number}.pt"
-            rows = single.read_state(file, _FORMAT, "save_checkpoint", {"rows": dict})
-            for name, tensor in _tensors(parts):
-                lo, hi = tensor.part_policy.ranges[number : number + 2].tolist()
-                tensor[lo:hi] = _check_rows(newest, name, tensor, hi - lo, rows["rows"])
-    if same_ranks:
-        with single.restoring(f"the random generators in {source}"):
-            single.set_generators(content["generators"])
-    return dict(content["values"])
+    number, num_parts = max(complete)
+    reader = {part: min(ranks)[1] for part, ranks in seen[number, num_parts].items()}
+    return number, [mine[number, num_parts, p] for p, rank in reader.items() if rank == place.rank]
+
+
+def _read_state(
+    place: _Place, number: int, parts: Mapping[str, Any]
+) -> tuple[dict[str, Any], bool]:
+    """Read a trainer's state; return also whether it is this one's, of as many trainers."""
+    folders = [folder for folder in place.all_folders() if _number(folder) == number]
+    files = {_number(file): file for folder in folders for file in folder.glob("rank-*.pt")}
+    if not files:
+        raise NotFound(
+            f"{place.root}: this machine has no state of a trainer of checkpoint {number}; copy a "
+            "folder machine-* of another machine there"
+        )
+    file = files.get(place.rank, files[min(files)])
+    state = single.read_state(file, _FORMAT, "save_checkpoint", _FIELDS)
+    if "save" not in state and state["num_parts"] != place.num_parts:
+        raise InvalidInput(
+            f"{file} is of {state['num_parts']} parts; this job has {place.num_parts}. An older "
+            "release saved it without original IDs: load it with its partition, and save it again"
+        )
+    for name in parts:
+        if name not in state["states"]:
+            known = ", ".join(state["states"]) or "none"
+            raise NotFound(f"{file} has no part {name!r}; its parts are: {known}")
+    state["file"] = file
+    return state, place.rank in files and state["num_ranks"] == place.num_ranks
+
+
+def _read_rows(file: Path, place: _Place, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the rows of a part, check that they fit, and note where they belong."""
+    content = single.read_state(file, _FORMAT, "save_checkpoint", {"rows": dict})
+    part, num_parts = map(int, _PART.fullmatch(file.name).groups(place.num_parts))  # type: ignore[union-attr]
+    content["is_moved"] = num_parts != place.num_parts
+    content["ids"] = ids = content.get("ids", {})
+    for name, tensor in _tensors(parts):
+        policy, saved = tensor.part_policy, content["rows"].get(name)
+        size = content.get("sizes", {}).get(policy.policy_str, len(tensor))
+        if size != len(tensor):
+            raise InvalidInput(
+                f"{file} is of another graph: {name} has {size:,} rows of {policy.policy_str}, "
+                f"and {len(tensor):,} here"
+            )
+        lo, hi = policy.ranges[part : part + 2].tolist() if part < place.num_parts else (0, 0)
+        known = ids.get(policy.policy_str)
+        shape = (hi - lo if known is None else len(known), *tensor.shape[1:])
+        if saved is None or saved.dtype != tensor.dtype or tuple(saved.shape) != shape:
+            found = "nothing" if saved is None else f"{saved.dtype} of shape {tuple(saved.shape)}"
+            raise InvalidInput(
+                f"{file}: {name} needs {tensor.dtype} of shape {shape}; found {found}"
+            )
+        if known is not None:
+            moved = content["is_moved"] or not torch.equal(known, original_ids(tensor)[lo:hi])
+            content["is_moved"] = moved
+    content["part"] = part
+    return content
+
+
+def _new_ids(tensor: DistTensor) -> DistTensor:
+    """Return the inverse of :func:`original_ids`; all trainers must call this."""
+    policy, originals = tensor.part_policy, original_ids(tensor)
+    found = DistTensor((len(tensor),), torch.int64, part_policy=policy, is_gdata=False)
+    for ids in own_ids(policy).split(ROWS):
+        found[originals[ids]] = ids
+    tensor.client.barrier()
+    return found
+
+
+def _take_rows(
+    content: dict[str, Any], parts: Mapping[str, Any], new_ids: Mapping[str, DistTensor]
+) -> None:
+    for name, tensor in _tensors(parts):
+        policy, saved = tensor.part_policy, content["rows"].pop(name)
+        if policy.policy_str in new_ids:
+            table, originals = new_ids[policy.policy_str], content["ids"][policy.policy_str]
+            for rows, ids in zip(saved.split(ROWS), originals.split(ROWS), strict=True):
+                tensor[table[ids]] = rows
+        else:
+            lo, hi = policy.ranges[content["part"] :][:2].tolist()
+            tensor[lo:hi] = saved
 
 
 class _Place:
@@ -230,7 +334,8 @@ class _Place:
         self.parts = [transport.local_part] if remote else list(range(transport.num_parts))
         local_rank = remote.job.local_rank if remote else 0
         self.leads, self.leader = local_rank == 0, self.rank - local_rank
-        self.folder = Path(folder) / f"machine-{transport.local_part}"
+        self.root, self.machine = Path(folder), transport.local_part
+        self.folder = self.root / f"machine-{self.machine}"
 
     def meet(self, text: str = "") -> tuple[str, ...]:
         """Wait for all trainers; return the text of each."""
@@ -264,11 +369,14 @@ class _Place:
                 raise GNNLabError(message, code="rank_not_done") from problem
         return [text[1:] for text in texts]
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of the complete checkpoints on this machine."""
-        if not os.path.isdir(self.folder):
-            return []
-        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
+    def all_folders(self) -> list[Path]:
+        """Return the folders of checkpoints that this machine sees, also those of others."""
+        return [path for path in self.root.glob("machine-*/*") if path.name.isdigit()]
+
+
+def _number(path: Path) -> int:
+    """Return 5 for 5, and 2 for rank-2.pt."""
+    return int(path.stem.rpartition("-")[2])
 
 
 def _tensors(parts: Mapping[str, Any]) -> Iterator[tuple[str, DistTensor]]:
@@ -285,21 +393,14 @@ def _tensors(parts: Mapping[str, Any]) -> Iterator[tuple[str, DistTensor]]:
 
 
 def _rows(parts: Mapping[str, Any], number: int) -> dict[str, Any]:
-    rows = {}
+    rows, ids, sizes = {}, {}, {}
     for name, tensor in _tensors(parts):
-        lo, hi = tensor.part_policy.ranges[number : number + 2].tolist()
-        rows[name] = tensor[lo:hi]
-    return {"format": _FORMAT, "rows": rows}
-
-
-def _check_rows(
-    where: Path, name: str, tensor: DistTensor, count: int, rows: Mapping[str, torch.Tensor]
-) -> torch.Tensor:
-    saved, shape = rows.get(name), (count, *tensor.shape[1:])
-    if saved is None or saved.dtype != tensor.dtype or tuple(saved.shape) != shape:
-        found = "nothing" if saved is None else f"{saved.dtype} of shape {tuple(saved.shape)}"
-        raise InvalidInput(f"{where}: {name} needs {tensor.dtype} of shape {shape}; found {found}")
-    return saved
+        policy = tensor.part_policy
+        lo, hi = policy.ranges[number : number + 2].tolist()
+        rows[name], sizes[policy.policy_str] = tensor[lo:hi], len(tensor)
+        if policy.policy_str not in ids:
+            ids[policy.policy_str] = original_ids(tensor)[lo:hi]
+    return {"format": _FORMAT, "rows": rows, "ids": ids, "sizes": sizes}
 
 
 def _own_state(parts: Mapping[str, Any], place: _Place) -> dict[str, Any]:
@@ -324,17 +425,28 @@ def _own_state(parts: Mapping[str, Any], place: _Place) -> dict[str, Any]:
     }
 
 
-def _take_state(name: str, part: Any, state: Any, same_ranks: bool) -> None:
+def _take_states(content: Mapping[str, Any], parts: Mapping[str, Any], same: bool) -> None:
+    """Load the states of all parts; ``same``: of the same partition and as many trainers."""
+    for name, part in parts.items():
+        with single.restoring(f"{name} in {content['file']}"):
+            _take_state(name, part, content["states"][name], same)
+    if same:
+        with single.restoring(f"the random generators in {content['file']}"):
+            single.set_generators(content["generators"])
+
+
+def _take_state(name: str, part: Any, state: Any, same: bool) -> None:
     if isinstance(part, DistTensor | DistEmbedding):
         return
     if isinstance(part, SparseOptimizer):
         part.load_progress(state)
         return
-    if isinstance(part, Loader) and not same_ranks:
+    if isinstance(part, Loader) and not same:
         if state["batch"]:
             raise InvalidInput(
                 f"{name} stood at batch {state['batch']} of an epoch, whose batches depend on the "
-                "number of trainers. Go on with as many as before, or save between two epochs"
+                "number of trainers and on the partition. Go on with the same, or save between "
+                "two epochs"
             )
         state = {**state, "cut": part.state_dict()["cut"], "key": None}
     single.inner_model(part).load_state_dict(state)

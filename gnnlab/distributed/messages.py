@@ -6,6 +6,7 @@ rows *of that part*: row 0 is the first that the part owns. Fields are numbers, 
 tensors, and tuples and dictionaries of them. No message carries code.
 
 A tensor's full name says what its rows are: ``node~_N~feat``, ``edge~user:plays:game~weight``.
+The IDs of the rows before the graph was partitioned, ``node~_N~~orig_id``, can be pulled alone.
 Edge types are named by their position in ``canonical_etypes``.
 """
 
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 MAX_REPLY = 1 << 28  # bytes of rows or edges in one reply
+ORIGINAL_IDS = "~~orig_id"  # after a policy; names of tensors have no "~"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gnnlab.distributed import context, sparse_rules
-from gnnlab.distributed.embedding import DistEmbedding, check_offsets, write_all
+from gnnlab.distributed.embedding import DistEmbedding, check_offsets, rows_by_original, write_all
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import describe
@@ -151,26 +151,25 @@ class SparseOptimizer:
         self.options, self._steps = dict(state["options"]), list(state["steps"])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the rule, and its state of all rows of all embeddings."""
+        """Return the rule, and its state of all rows of all embeddings by original IDs."""
         return {
             "rule": self.rule,
             "options": self._numbers(),
             "embeddings": [
                 {
-                    "borders": emb.part_policy.ranges.tolist(),
                     "step": step,
                     "states": {
-                        name: state[:]
+                        name: rows_by_original(state)
                         for name, state in zip(self._state_names, states, strict=True)
                     },
                 }
-                for emb, step, states in zip(self.params, self._steps, self.states, strict=True)
+                for step, states in zip(self._steps, self.states, strict=True)
             ],
         }
 
     @restoring("a sparse optimizer")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state of an optimizer of the same rule, embeddings and partition."""
+        """Load the state of an optimizer of the same rule and embeddings."""
         self._check_kind(state, "embeddings")
         sparse_rules.check(self.rule, state["options"], len(self._state_names))
         for emb, saved in zip(self.params, state["embeddings"], strict=True):
@@ -179,7 +178,7 @@ class SparseOptimizer:
         for i, saved in enumerate(state["embeddings"]):
             self._steps[i] = int(saved["step"])
             for name, tensor in zip(self._state_names, self.states[i], strict=True):
-                write_all(tensor, saved["states"][name])
+                write_all(tensor, saved["states"][name], "borders" not in saved)
 
     def _check_kind(self, state: Mapping[str, Any], entries: str) -> None:
         found = state.get("rule"), len(state.get(entries, ()))

@@ -28,7 +28,7 @@ from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import dtype_name, read_dtype, torch_ids_dtype
 from gnnlab.kernels.sample_weighted import BadWeight
-from gnnlab.partition.part import Part
+from gnnlab.partition.part import EdgePart, NodePart, Part
 from gnnlab.random import fold
 
 _EDGE = 2 * torch.int64.itemsize  # bytes of an edge in a reply
@@ -74,6 +74,7 @@ class Store:
         self.tensors: dict[str, torch.Tensor] = {}
         self.is_gdata: dict[str, bool] = {}
         self._sizes: dict[str, int] = {}  # rows of this part, by policy
+        self._originals: dict[str, torch.Tensor] = {}  # IDs before the graph was partitioned
         self._new_ids: dict[str, torch.Tensor] = {}
         self._out_degrees: dict[EdgeType, torch.Tensor] = {}
         self._by_source: dict[EdgeType, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -83,13 +84,14 @@ class Store:
         self.is_limited = False
         self._lock = Lock()
         for ntype, nodes in part.nodes.items():
-            self._adopt(f"node~{ntype}", nodes.num_inner, nodes.data)
+            self._adopt(f"node~{ntype}", nodes)
         for etype, edges in part.edges.items():
-            self._adopt(f"edge~{':'.join(etype)}", edges.num_inner, edges.data)
+            self._adopt(f"edge~{':'.join(etype)}", edges)
 
-    def _adopt(self, policy: str, size: int, data: dict[str, torch.Tensor]) -> None:
-        self._sizes[policy] = size
-        for name, values in data.items():
+    def _adopt(self, policy: str, owned: NodePart | EdgePart) -> None:
+        self._sizes[policy] = owned.num_inner
+        self._originals[policy + m.ORIGINAL_IDS] = owned.orig_ids[: owned.num_inner]
+        for name, values in owned.data.items():
             self.tensors[f"{policy}~{name}"] = values
             self.is_gdata[f"{policy}~{name}"] = True
 
@@ -175,7 +177,10 @@ class Store:
         return tensor
 
     def _pull(self, message: m.Pull) -> torch.Tensor:
-        tensor, count = self._rows(message.name, message.rows), len(message.rows)
+        count, original = len(message.rows), self._originals.get(message.name)
+        if original is not None:
+            _check_rows(message.rows, len(original), message.name)
+        tensor = self._rows(message.name, message.rows) if original is None else original
         if len(tensor) and tensor.stride(0) == 0:  # one row stands for all: copy nothing
             return tensor[:1].expand(count, *tensor.shape[1:])
         width = math.prod(tensor.shape[1:]) * tensor.element_size()
@@ -184,7 +189,8 @@ class Store:
                 f"{count:,} rows of {message.name} have {count * width:,} bytes; at most "
                 f"{m.MAX_REPLY:,} are sent at once. Read fewer rows at once"
             )
-        return gather.rows(tensor, message.rows)
+        rows = gather.rows(tensor, message.rows)
+        return rows if original is None else rows.long()
 
     def _push(self, message: m.Push) -> None:
         tensor = self._rows(message.name, message.rows)

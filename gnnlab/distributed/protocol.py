@@ -20,6 +20,7 @@ import torch
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.part_store import Store
 from gnnlab.errors import GNNLabError
+from gnnlab.partition.book import PartitionPolicy
 
 _IDS = (torch.int64, torch.int32)
 _ROWS = "features or embeddings"
@@ -43,6 +44,9 @@ class To(Enum):
 
 # ------------------------------------------------------------------- checks of replies
 def _check_rows(store: Store, message: m.Pull, reply: torch.Tensor) -> None:
+    if message.name.endswith(m.ORIGINAL_IDS):
+        policy = PartitionPolicy(message.name.removesuffix(m.ORIGINAL_IDS), store.part.book)
+        _check_ids(reply, len(message.rows), policy.get_size(), "original IDs")
     known = store.tensors.get(message.name)
     shape = (len(message.rows), *(reply.shape if known is None else known.shape)[1:])
     dtype = reply.dtype if known is None else known.dtype

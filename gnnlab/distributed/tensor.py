@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from gnnlab.distributed import context
+from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client, Initializer
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound, OutOfRange
 from gnnlab.graph.frame import (
@@ -276,6 +277,12 @@ class DistTensor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (*self.client.source, self._policy.policy_str, self._name)
+
+
+def original_ids(tensor: DistTensor) -> DistTensor:
+    """Return the IDs of the rows before the graph was partitioned: (N,), int64, read-only."""
+    policy = tensor.part_policy
+    return DistTensor.existing(tensor.client, policy, policy.policy_str + m.ORIGINAL_IDS)
 
 
 def _rows_first(what: str) -> str:

@@ -1,7 +1,7 @@
 """Adding and removing nodes and edges.
 
 Each function returns a new graph. The methods of the same names, as in DGL, change the graph in
-place. In both cases all arrays are written again, so add many edges in one call.
+place. In both cases all arrays are copied, so add many edges in one call.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange, whole_number
-from gnnlab.graph.core import GraphCore, GraphT, check_counts, copied_node_frames, refuse_block
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange, whole_number
+from gnnlab.graph.core import GraphCore, GraphT, check_counts, refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.ids import pair_up, read_ids
-from gnnlab.graph.names import EdgeType
-from gnnlab.graph.relation import Relation, narrow
+from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, describe
+from gnnlab.graph.relation import check_ids
 from gnnlab.graph.subgraph import keep_edges, node_subgraph
 
 Features = Mapping[str, Any]
@@ -83,15 +83,138 @@ def add_edges(
         count = int(ids.max()) + 1 - g.num_nodes(ntype) if len(ids) else 0
         if count > missing.get(ntype, (0,))[0]:
             missing[ntype] = count, {}
-    g = _grow(g, missing) if missing else g
-    old = g.relations[name]
-    old_src, old_dst = old.coo()
-    src = torch.cat([old_src, narrow(src, old.num_src)])
-    dst = torch.cat([old_dst, narrow(dst, old.num_dst)])
-    relation = Relation(old.num_src, old.num_dst, (src, dst))
-    frame = _extend(g.edge_frames[name], len(dst) - len(old_dst), data or {})
-    frames = {etype: each.copy() for etype, each in g.edge_frames.items()} | {name: frame}
-    return g.derive({**g.relations, name: relation}, None, copied_node_frames(g), frames)
+    return _grow(g, missing, {name: (src, dst, data or {})})
+
+
+def append(
+    g: GraphT, nodes: Any = None, edges: Any = None, *, fill: Mapping[Any, Any] | None = None
+) -> GraphT:
+    """Add nodes, and edges between nodes that then exist, with all of their features.
+
+    Unlike :func:`add_nodes` and :func:`add_edges`, which write 0 as DGL does, this never makes up a
+    feature, and never a node.
+
+    Parameters
+    ----------
+    nodes : dict, optional
+        Node type → features of the new nodes, or how many there are if there are no features. On a
+        graph of one type, features or number without the type.
+    edges : dict, optional
+        Edge type → (sources, destinations) or (sources, destinations, features); IDs of new nodes
+        follow those that exist. On a graph of one type, such a tuple.
+    fill : dict, optional
+        Feature, or (type, feature) → value in new rows where it is not given. Features for which
+        :meth:`Graph.set_n_initializer` has set a function need none.
+
+    Raises
+    ------
+    InvalidInput
+        A feature is not given, or is one that the graph lacks.
+    OutOfRange
+        An edge ends at a node that does not exist.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0], [1]))
+    >>> g.ndata["x"], g.ndata["y"] = torch.ones(2), torch.tensor([0, 1])
+    >>> more = dgl.append(g, {"x": [5.0]}, ([2], [0]), fill={"y": -1})
+    >>> more.edges(), more.ndata["x"], more.ndata["y"]
+    ((tensor([0, 2]), tensor([1, 0])), tensor([1., 1., 5.]), tensor([ 0,  1, -1]))
+    """
+    refuse_block(g, "append")
+    frames = g.node_frames(), g.edge_frames
+    sizes = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
+    new_nodes, new_edges = read_new_rows(*frames, sizes, nodes, edges, fill or {})
+    return _grow(g, new_nodes, new_edges)
+
+
+def read_new_rows(
+    node_frames: Mapping[str, Frame],
+    edge_frames: Mapping[EdgeType, Frame],
+    sizes: Mapping[str, int],
+    nodes: Any,
+    edges: Any,
+    fill: Mapping[Any, Any],
+) -> tuple[dict[str, tuple[int, Features]], dict[EdgeType, tuple[Any, Any, Features]]]:
+    """Read the arguments of :func:`append`: sizes, ends (int64) and rows of all features by type.
+
+    The frames have the columns that exist; only dtypes and shapes of rows are read. ``sizes`` are
+    the numbers of nodes that exist.
+    """
+    nodes, edges = nodes or {}, {} if edges is None else edges
+    if not isinstance(nodes, Mapping) or not all(
+        isinstance(each, Mapping | int) for each in nodes.values()
+    ):
+        nodes = {None: nodes}
+    if not isinstance(edges, Mapping):
+        edges = {None: edges}
+    found_nodes: dict[str, tuple[int, Features]] = {}
+    found_edges: dict[EdgeType, tuple[Any, Any, Features]] = {}
+    for given, data in nodes.items():
+        ntype, rows = complete_ntype(given, node_frames), {} if isinstance(data, int) else data
+        if not isinstance(rows, Mapping):
+            raise InvalidInput(
+                f"new nodes of type {ntype!r}: expected their number, or a dictionary of features; "
+                f"found {type(rows).__name__}"
+            )
+        rows = {name: as_tensor(value, f"feature {name!r}") for name, value in rows.items()}
+        most = max((each.shape[:1].numel() for each in rows.values()), default=0)
+        count = data if isinstance(data, int) else most
+        count = whole_number(count, f"the number of new nodes of type {ntype!r}")
+        found_nodes[ntype] = count, _complete(node_frames[ntype], count, rows, fill, ntype)
+    for name, new in edges.items():
+        if not isinstance(new, tuple) or not 2 <= len(new) <= 3:
+            raise InvalidInput(
+                f"new edges of type {name!r}: expected (sources, destinations) or (sources, "
+                f"destinations, features); found {type(new).__name__}"
+            )
+        etype = complete_etype(name, edge_frames)
+        device = edge_frames[etype].device  # None for any
+        ends = pair_up(*(read_ids(ids, 0, "node", device, check=False).long() for ids in new[:2]))
+        for ids, ntype in zip(ends, etype[::2], strict=True):
+            check_ids(ids, sizes[ntype] + found_nodes.get(ntype, (0,))[0], f"{ntype!r} node")
+        data = _complete(edge_frames[etype], len(ends[0]), dict(*new[2:]), fill, etype)
+        found_edges[etype] = ends[0], ends[1], data
+    known = {name for frame in (*node_frames.values(), *edge_frames.values()) for name in frame}
+    for key in fill:
+        if (key[1] if isinstance(key, tuple) else key) not in known:
+            raise NotFound(f"fill names feature {key!r}; there are {describe(known)}")
+    return found_nodes, found_edges
+
+
+def _complete(
+    frame: Frame, count: int, given: Features, fill: Mapping[Any, Any], kind: Any
+) -> dict[str, torch.Tensor]:
+    """Return ``count`` rows of each column of the frame, or raise an error that names it."""
+    for name in given:
+        if name not in frame:
+            raise InvalidInput(
+                f"new {frame.what}s of {kind!r} have a feature {name!r} that those of the graph "
+                f"lack, which has {describe(frame)}; set it there first"
+            )
+    rows = {name: as_tensor(value, f"feature {name!r}") for name, value in given.items()}
+    for name in frame if count else ():
+        like = frame[name]
+        if name in rows:
+            continue
+        if (kind, name) not in fill and name not in fill:
+            if frame.initializers.keys() & {name, None}:
+                continue
+            raise InvalidInput(
+                f"new {frame.what}s of {kind!r} lack feature {name!r}, {like.dtype}; give it, or "
+                f"say what the {count:,} new rows hold: fill={{{name!r}: value}}"
+            )
+        value = as_tensor(fill.get((kind, name), fill.get(name)), f"fill of {name!r}")
+        cast = value.to(like)
+        exact = like.is_floating_point() or bool((cast.to(value) == value).all())
+        if not exact or value.shape not in ((), like.shape[1:]):
+            raise InvalidInput(
+                f"fill of {name!r}, {value.dtype} of shape {tuple(value.shape)}, does not fit a "
+                f"row of {kind!r}, {like.dtype} of shape {tuple(like.shape[1:])}"
+            )
+        rows[name] = cast.expand(count, *like.shape[1:])
+    return rows
 
 
 def remove_nodes(g: GraphT, nids: Any, ntype: str | None = None, store_ids: bool = False) -> GraphT:
@@ -176,26 +299,32 @@ def _others(given: Any, bound: int, what: str, device: torch.device) -> torch.Te
     return kept.nonzero().flatten()
 
 
-def _grow(g: GraphT, extra: Mapping[str, tuple[int, Features]]) -> GraphT:
-    """Add nodes of some types: {type: (how many, features)}."""
-    counts = (g.num_nodes(ntype) + count for ntype, (count, _) in extra.items())
+def _grow(
+    g: GraphT,
+    nodes: Mapping[str, tuple[int, Features]],
+    edges: Mapping[EdgeType, Any] | None = None,
+) -> GraphT:
+    """Add nodes, (how many, features) by type, and edges, (sources, destinations, features)."""
+    counts = (g.num_nodes(ntype) + count for ntype, (count, _) in nodes.items())
     check_counts(counts, g.idtype, "nodes")  # before rows of features are made
     frames = {
-        name: _extend(frame, *extra[name]) if name in extra else frame.copy()
+        name: extend(frame, *nodes[name]) if name in nodes else frame.copy()
         for name, frame in g.node_frames().items()
     }
     sizes = {name: frame.num_rows for name, frame in frames.items()}
-    relations = {}
-    for etype, relation in g.relations.items():
-        num_src, num_dst = sizes[etype[0]], sizes[etype[2]]
-        src, dst = relation.coo()
-        ends = narrow(src, num_src), narrow(dst, num_dst)
-        relations[etype] = Relation(num_src, num_dst, ends)
     edge_frames = {etype: frame.copy() for etype, frame in g.edge_frames.items()}
+    relations = dict(g.relations)
+    for etype, old in g.relations.items():
+        new = (edges or {}).get(etype)
+        none = torch.empty(0, dtype=torch.int64, device=g.device)
+        if new or (old.num_src, old.num_dst) != (sizes[etype[0]], sizes[etype[2]]):
+            src, dst, data = new or (none, none, {})
+            relations[etype] = old.append(sizes[etype[0]], sizes[etype[2]], src, dst)
+            edge_frames[etype] = extend(g.edge_frames[etype], len(src), data)
     return g.derive(relations, sizes, frames, edge_frames)
 
 
-def _extend(frame: Frame, count: int, data: Features) -> Frame:
+def extend(frame: Frame, count: int, data: Features) -> Frame:
     """Return the frame with ``count`` more rows, initial ones where ``data`` has none."""
     given = {name: as_tensor(value, f"feature {name!r}") for name, value in data.items()}
     for name, value in given.items():

@@ -104,6 +104,30 @@ class Adjacency:
         rises[first - 1] = True  # from one group to the next
         return bool(rises.all())
 
+    def append(self, groups: int, keys: torch.Tensor, values: torch.Tensor) -> Adjacency:
+        """Return these edges and more in ``groups`` groups, without sorting them all.
+
+        ``keys`` and ``values`` are group and other end of all edges, by ID; the new ones are last.
+        """
+        start = len(self.indices)
+        sizes = torch.bincount(keys[start:], minlength=groups)
+        order = torch.argsort(keys[start:], stable=True)
+        more = self.indptr[-1:].expand(groups + 1 - len(self.indptr))
+        indptr = torch.cat([self.indptr, more])
+        at = indptr[keys[start:][order].long() + 1].numpy()
+
+        def merge(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(len(keys), dtype=new.dtype)
+            kernels.csc.insert(old.to(new.dtype).numpy(), at, new.numpy(), out.numpy())
+            return out
+
+        indices = merge(self.indices, values[start:][order])
+        eids = None
+        if self._eids is not None:
+            eids = merge(self._eids, (order + start).to(torch_ids_dtype(len(keys))))
+        indptr[1:] += sizes.cumsum(0)
+        return Adjacency(indptr, indices, eids, keys if eids is None else None)
+
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Adjacency:
         """Return a copy with ``change`` applied to each tensor, edge IDs included."""
         eids = None if self.ordered else change(self.eids)
@@ -220,6 +244,22 @@ class Relation:
         sorted_ = kernels.csc.group_by(keys.numpy(), values.numpy(), groups)
         indptr, indices = map(torch.from_numpy, sorted_)
         return Adjacency(indptr, indices, keys=keys)
+
+    def append(self, num_src: int, num_dst: int, src: torch.Tensor, dst: torch.Tensor) -> Relation:
+        """Return the relation with more nodes and, after those that exist, more edges.
+
+        On a CPU, the new edges are merged into the formats that exist.
+        """
+        old_src, old_dst = self.coo()
+        src = torch.cat([narrow(old_src, num_src), narrow(src, num_src)])
+        dst = torch.cat([narrow(old_dst, num_dst), narrow(dst, num_dst)])
+        grown = Relation(num_src, num_dst, (src, dst))
+        if src.device.type == "cpu":
+            if self._csc is not None:
+                grown._csc = self._csc.append(num_dst, dst, src)
+            if self._csr is not None:
+                grown._csr = self._csr.append(num_src, src, dst)
+        return grown
 
     def create_formats(self, formats: Iterable[str] = ("coo", "csc", "csr")) -> None:
         """Make formats and their edge IDs now, so that forked children share them."""

@@ -59,7 +59,11 @@ import torch
 if __package__:
     from .block_sampler import Graph, NeighborSampler, fold, read_ids, sample_slots
 else:  # copied: the file lies beside this one
-    from block_sampler import Graph, NeighborSampler, fold, read_ids, sample_slots  # type: ignore
+    try:
+        from block_sampler import Graph, NeighborSampler, fold, read_ids, sample_slots  # type: ignore
+    except ModuleNotFoundError as error:
+        error.msg += "; put block_sampler.py beside this file, as gnnlab export does"
+        raise
 
 __all__ = ["DistGraph", "DistGraphSimulator", "Graph", "Machine", "NeighborSampler", "Traffic"]
 __all__ += ["fold"]

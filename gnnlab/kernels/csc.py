@@ -78,6 +78,22 @@ def contains(
 
 
 @njit(nogil=True, cache=True)
+def insert(old, at, new, out):  # type: ignore[no-untyped-def]
+    """Write ``old`` with new rows inserted to ``out``: one pass of copies, no sort.
+
+    Row j of ``new`` is written before the old row ``at[j]`` and after earlier new rows; ``at``,
+    shape (K,), int64, ascends. Arrays have the same number of dimensions, 1 or 2.
+    """
+    done = 0
+    for j in range(len(at)):
+        stop = at[j]
+        out[done + j : stop + j] = old[done:stop]
+        out[stop + j] = new[j]
+        done = stop
+    out[done + len(at) :] = old[done:]
+
+
+@njit(nogil=True, cache=True)
 def _contains(indptr, indices, groups, values, lo, hi, found):  # type: ignore[no-untyped-def]
     for i in range(lo, hi):
         for slot in range(indptr[groups[i]], indptr[groups[i] + 1]):

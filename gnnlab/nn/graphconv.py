@@ -25,6 +25,7 @@ from gnnlab.nn.utils import (
     check_dtype,
     check_rows,
     check_size,
+    from_sources,
     per_row,
 )
 from gnnlab.ops.checks import check_choice
@@ -135,7 +136,8 @@ class GraphConv(ZeroInDegree):
             check_size(out, weight.shape[0], "source")
             check_dtype(out, weight.dtype, "source")
             if weight.shape[0] > weight.shape[1]:  # aggregate the smaller rows
-                out, weight = out @ weight, None
+                rows, factor, weight = out, weight, None
+                out = from_sources(graph, rows, factor, lambda: rows @ factor)
         if self.norm == "left":
             out = out / _degree_factor(graph.relation().out_degrees(), out)
         elif self.norm == "both":

@@ -171,7 +171,8 @@ class SAGEConv(nn.Module):
     def _gcn(self, graph: Graph, src: Tensor, dst: Tensor, edge_weight: Tensor | None) -> Tensor:
         """Average the node's own row with those of its in-neighbors, then multiply."""
         if self.multiply_first:
-            src, dst = self.fc_neigh(src), self.fc_neigh(dst)
+            dst = self.fc_neigh(dst)
+            src = from_sources(graph, src, self.fc_neigh.weight, lambda: self.fc_neigh(src))
         total = aggregate(graph, "sum", src, edge_weight) + dst
         out = total / per_row(graph.relation().in_degrees().to(total.dtype) + 1, total)
         if not self.multiply_first:

@@ -7,6 +7,7 @@ to owners. ``plan`` estimates the costs beforehand, ``partition_report`` measure
 
 from typing import Any
 
+from gnnlab.partition.append import append_partition
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 from gnnlab.partition.estimate import Plan, plan
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
@@ -24,6 +25,7 @@ __all__ = [
     "PartitionPolicy",
     "PartitionReport",
     "Plan",
+    "append_partition",
     "load_partition",
     "load_partition_book",
     "load_partition_feats",

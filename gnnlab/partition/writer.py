@@ -35,7 +35,7 @@ from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, file_error,
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
-from gnnlab.partition.files import JSON_ENTRIES
+from gnnlab.partition.files import JSON_ENTRIES, ArrayInfo
 from gnnlab.system.staging import locked, replacing, try_lock
 
 _BLOCK = 1 << 24  # bytes that are gathered, hashed and written at a time
@@ -174,8 +174,7 @@ class PartitionWriter:
 
         ``path`` is that in the JSON file: ``part0/graph/…``, whatever the part's folder is called.
         """
-        part, _, rest = path.partition("/")
-        target = self.folder / self._folders[int(part.removeprefix("part"))] / rest
+        target = self._target(path)
         with self._errors(str(target)):
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "xb") as file:
@@ -203,6 +202,26 @@ class PartitionWriter:
         self._waiting.append((self._pool.submit(write), size))
         while sum(size for _, size in self._waiting) > _PENDING:
             self._waiting.popleft()[0].result()
+
+    def link(self, path: str, info: ArrayInfo) -> None:
+        """Take an array of an older result as it is, by a hard link where there are such."""
+        target = self._target(path)
+        with self._errors(str(target)):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(info.file, target)
+            except OSError:
+                shutil.copyfile(info.file, target)
+        self._arrays[path] = {
+            "dtype": dtype_name(info.dtype),
+            "shape": list(info.shape),
+            "bytes": info.bytes,
+            "sha256": info.sha256,
+        }
+
+    def _target(self, path: str) -> Path:
+        part, _, rest = path.partition("/")
+        return self.folder / self._folders[int(part.removeprefix("part"))] / rest
 
     def commit(self, config: Mapping[str, Any]) -> Path:
         """Publish the new result, replacing an older one.

@@ -4,9 +4,10 @@
     gnnlab export block_sampler my_project
     gnnlab export --check my_project
 
-The copy is yours: change it. --check says which copies in a folder you have changed, and of which
-this gnnlab has a newer version. Copying again brings an unchanged copy up to date; a changed one is
-overwritten only with --force. dist_graph_simulator comes with block_sampler.py, which it imports.
+The copy is yours: change it. --check says which copies below a folder you have changed, and of
+which this gnnlab has a newer version. Copying again brings an unchanged copy up to date; a changed
+one is overwritten only with --force. dist_graph_simulator comes with block_sampler.py, which it
+imports.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
 
 
 def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
-    """Compare the copies of helpers in a folder, under any file names, with this gnnlab.
+    """Compare the copies of helpers below a folder, under any file names, with this gnnlab.
+
+    Folders whose names begin with a dot, and environments of packages, are left out.
 
     Examples
     --------
@@ -102,8 +105,11 @@ def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
     >>> [(copy.name, copy.is_changed, copy.is_newest) for copy in check(folder)]
     [('fork', True, True)]
     """
-    copies = [_read(path) for path in sorted(Path(folder).glob("*.py"))]
-    found = [copy for copy in copies if copy.version]
+    files = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "." and name != "site-packages"]
+        files += [Path(place, name) for name in names if name.endswith(".py")]
+    found = [copy for copy in map(_read, sorted(files)) if copy.version]
     if not found:
         raise NotFound(f"{folder} has no copy of a helper; gnnlab export NAME {folder} makes one")
     return found
@@ -163,7 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", metavar="NAME", help="a helper of --list")
     parser.add_argument("folder", nargs="?", metavar="DEST", help="folder of the copy (.)")
     parser.add_argument("--list", action="store_true", help="show the helpers")
-    parser.add_argument("--check", metavar="DEST", help="compare the copies in a folder")
+    parser.add_argument("--check", metavar="DEST", help="compare the copies below a folder")
     parser.add_argument("--force", action="store_true", help="overwrite a copy that you changed")
     given = parser.parse_args(argv)
     if bool(given.name) + given.list + (given.check is not None) != 1:

@@ -152,6 +152,79 @@ def test_weights_decide(graph: core.Graph) -> None:
         assert allowed[batch.edge_ids(0)].all()
 
 
+def test_layers_with_replacement(typed: core.Graph) -> None:
+    """Each seed has ``fanout`` draws in proportion to the weights; sources are shared."""
+    g, seeds = (
+        core.graph(([0, 1, 2] * 40, [v for v in range(3, 43) for _ in range(3)])),
+        range(3, 43),
+    )
+    sampling = gb.from_dglgraph(g, is_homogeneous=True)
+    sampling.add_edge_attribute("weight", torch.tensor([1.0, 0.0, 3.0] * 40))
+    drawn = torch.zeros(3)
+    for _ in range(200):
+        layer = sampling.sample_layer_neighbors(
+            torch.tensor(seeds), [5], replace=True, probs_name="weight"
+        )
+        assert torch.equal(torch.diff(layer.sampled_csc.indptr), torch.full((40,), 5))
+        rows = layer.sampled_csc.indices.view(40, 5)
+        assert torch.equal(rows, rows[:1].expand(40, 5))  # they have the same neighbors
+        drawn += torch.bincount(rows[0], minlength=3)
+    assert drawn[1] == 0 and 0.68 < drawn[2] / drawn.sum() < 0.82
+    items = gb.HeteroItemSet({"user": gb.ItemSet(50, names="seeds")})
+    pipe = seeds_of(items, 20, seed=1).sample_layer_neighbor(
+        gb.from_dglgraph(typed), [3, -1], replace=True, layer_dependency=True
+    )
+    batches = [list(pipe), list(gb.DataLoader(pipe, num_workers=2))]
+    for batch, again in zip(*batches, strict=True):
+        assert [x.num_edges() for x in batch.blocks] == [x.num_edges() for x in again.blocks]
+        for etype in ("item", "liked-by", "user"), ("user", "follows", "user"):
+            taken = batch.blocks[0].in_degrees(etype=etype)
+            nodes = batch.blocks[0].dstnodes["user"].data[core.NID]
+            assert torch.equal(taken, 3 * (typed.in_degrees(nodes, etype) > 0))
+
+
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_edges_and_their_negatives_do_not_look_ahead(is_typed: bool, typed: core.Graph) -> None:
+    g = typed if is_typed else core.edge_type_subgraph(typed, ["follows"])
+    name = LIKES if is_typed else None
+    sampling = gb.from_dglgraph(g, is_homogeneous=not is_typed, include_original_edge_id=True)
+    times = torch.arange(sampling.total_num_edges) % 97
+    sampling.add_edge_attribute("time", times)
+    pairs = torch.stack(g.edges(etype="likes" if is_typed else "follows"), 1)[:60]
+    until = torch.arange(60) + 20
+    items: Any = gb.ItemSet((pairs, until), names=("seeds", "timestamp"))
+    items = gb.HeteroItemSet({name: items}) if is_typed else items
+    pipe = seeds_of(items, 20).sample_uniform_negative(sampling, 2)
+    pipe = pipe.temporal_sample_neighbor(sampling, [-1, -1], edge_timestamp_attr_name="time")
+    for batch in pipe:
+        seeds, places, own, which = (
+            x[name] if is_typed else x
+            for x in (batch.seeds, batch.compacted_seeds, batch.timestamp, batch.indexes)
+        )
+        block = batch.blocks[-1]
+        for column, ntype in enumerate(("user", "item") if is_typed else ("user", "user")):
+            ntype = ntype if is_typed else "_N"
+            at = places[:, column].long()
+            assert torch.equal(block.dstnodes[ntype].data[core.NID][at].long(), seeds[:, column])
+            assert torch.equal(block.dstnodes[ntype].data["seed_time"][at].long(), own[which])
+        for each in batch.blocks:
+            for etype in each.canonical_etypes:
+                seen = each.dstnodes[etype[2]].data["seed_time"][each.edges(etype=etype)[1].long()]
+                taken = each.edges[etype].data[core.EID]
+                of_type = sampling.graph().edges[etype].data
+                ids = of_type[gb.ORIGINAL_EDGE_ID]
+                time_of = torch.empty_like(of_type["time"]).scatter_(0, ids, of_type["time"])
+                assert bool((time_of[taken] <= seen).all())
+                target = each.dstnodes[etype[2]].data[core.NID]
+                degrees = torch.zeros(len(target), dtype=torch.int64)
+                for i, (node, last) in enumerate(
+                    zip(target.tolist(), each.dstnodes[etype[2]].data["seed_time"], strict=True)
+                ):
+                    known = g.in_edges(node, "eid", etype=etype if is_typed else None)
+                    degrees[i] = (time_of[known] <= last).sum()
+                assert torch.equal(each.in_degrees(etype=etype).long(), degrees)
+
+
 # --------------------------------------------------------------------------------------- edges
 def test_edges_with_negatives_are_compacted_and_excluded(graph: core.Graph) -> None:
     edges = torch.stack(graph.edges(), 1)
@@ -298,6 +371,19 @@ def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
     assert layer.num_dst_nodes(ntype) == 3
     with pytest.raises(GNNLabError):
         gb.OnDiskDataset(str(tmp_path)).load(tasks="another")
+    made = yaml.safe_load(Path(gb.preprocess_ondisk_dataset(str(tmp_path))).read_text())
+    kept = tmp_path / made["graph_topology"]["path"]
+    assert "graph" not in made and made["tasks"] == told["tasks"] and kept.exists()
+    edges_file, content = tmp_path / edges[0]["path"], (tmp_path / edges[0]["path"]).read_bytes()
+    again = gb.OnDiskDataset(str(tmp_path)).load().graph
+    assert all(
+        str(getattr(again, name)) == str(getattr(dataset.graph, name))
+        for name in ("csc_indptr", "indices", "type_per_edge", "node_type_to_id", "edge_attributes")
+    )
+    edges_file.write_bytes(content[: content.rstrip().rfind(b"\n") + 1])  # an edge fewer
+    assert gb.OnDiskDataset(str(tmp_path)).load().graph.total_num_edges == g.num_edges() - 1
+    kept.write_bytes(b"what DGL has written")
+    assert gb.OnDiskDataset(str(tmp_path)).load().graph.total_num_edges == g.num_edges() - 1
     (tmp_path / "metadata.yaml").write_text("graph_topology: {}")
     with pytest.raises(GNNLabError):
         gb.OnDiskDataset(str(tmp_path))

@@ -11,7 +11,14 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.data import EdgeTable, NodeTable, graph_from_tables, keys_of, to_table
+from gnnlab.data import (
+    EdgeTable,
+    NodeTable,
+    append_tables,
+    graph_from_tables,
+    keys_of,
+    to_table,
+)
 from gnnlab.errors import InvalidInput, NotFound
 
 PAYS = ("account", "pays", "shop")
@@ -123,6 +130,73 @@ def test_each_policy_is_counted() -> None:
     assert data["label"][200] == data["country"][200] == data["opened"][200] == -1
     assert data["feat"][200, 2:].tolist() == [1, 1]
     assert "nodes added" in str(report)
+
+
+def same_graph(a: dgl.Graph, b: dgl.Graph) -> None:
+    assert a.num_nodes("account") == b.num_nodes("account")
+    for x, y in zip(a.edges(etype="pays"), b.edges(etype="pays"), strict=True):
+        assert torch.equal(x, y)
+    for frames in ((a.nodes["account"], b.nodes["account"]), (a.edges["pays"], b.edges["pays"])):
+        assert set(frames[0].data) == set(frames[1].data)
+        for name, values in frames[0].data.items():
+            assert torch.equal(values, frames[1].data[name]), name
+
+
+def test_appended_tables_are_one_table() -> None:
+    """Cut anywhere, if the first part has all classes; means are those of the first part."""
+    accounts, shops, payments = bank()
+    payments = payments[payments["who"].isin(accounts["id"][:190])]
+    whole, _ = make(accounts, shops, pd.concat([payments[:300], payments[300:]]))
+    g, report = make(accounts[:190], shops, payments[:300])
+    g, report = append_tables(g, report, {"account": accounts[190:195]})
+    day = {"account": accounts[195:]}, {"pays": payments[300:]}
+    g, report = append_tables(g, report, *day)
+    same_graph(g, whole)
+    accounts.loc[[3, 195], "income"] = np.nan
+    g, report = make(accounts[:190], shops, payments[:0], empty="fill")
+    before = g.nodes["account"].data["feat"]
+    g, report = append_tables(g, report, {"account": accounts[190:]})
+    feat = g.nodes["account"].data["feat"]
+    assert torch.equal(feat[:190], before) and feat[195, 1] == before[3, 1]
+    assert feat[:, 3].nonzero().flatten().tolist() == [3, 195]
+    assert list(report.counts.values()) == [1]
+
+
+def test_append_policies() -> None:
+    accounts, shops, payments = bank()
+    again = accounts.iloc[[7]].assign(age=1)
+    new = accounts.iloc[[8, 8]].assign(id="new")
+    g, report = make(accounts, shops, payments)
+    for tables, named in (
+        (({"account": again},), accounts["id"][7]),
+        (({"account": new},), "new"),
+        (({"account": new[:1].assign(country="FR")},), "FR"),
+        (({"account": new[:1].assign(income=None)},), "income"),
+        (({"account": new[:1].drop(columns="income")},), "income"),
+        (({"account": new[:1].drop(columns=["income", "age"])},), "feat"),
+        (({"account": new[:1].drop(columns="fraud")},), "label"),
+        (({"account": new[:1].assign(id=5)},), "account"),
+        ((None, {"pays": payments[:1].assign(who="none")}), "none"),
+        ((None, {"pays": payments[:1].drop(columns="amount")}), "amount"),
+        ((None, {"owns": payments[:1]}), "owns"),
+    ):
+        with pytest.raises((InvalidInput, NotFound), match=f"'{named}'|{named},"):
+            append_tables(g, report, *tables)
+    more, told = append_tables(g, report, {"account": pd.concat([again, new])}, duplicates="drop")
+    assert more.num_nodes("account") == 201 and list(told.counts.values()) == [2]
+    assert more.nodes["account"].data["feat"][7, 0] == accounts["age"][7]
+    with pytest.raises(InvalidInput, match="'feat'"):  # no table says what the new account has
+        append_tables(g, report, None, {"pays": payments[:1].assign(who="z")}, unknown="add")
+    fill = {"feat": [0.5, 2.0], "label": -1, "country": -1, "opened": -1}
+    edges = payments[:2].assign(who=["z", "y"])
+    more, told = append_tables(g, report, None, {"pays": edges}, unknown="add", fill=fill)
+    assert keys_of(more, [200, 201], "account").tolist() == ["z", "y"]
+    assert more.nodes["account"].data["feat"][200].tolist() == [0.5, 2]
+    g, report = make(accounts, shops, payments, empty="fill")
+    more, told = append_tables(g, report, {"account": new[:1].assign(country="FR", fraud=None)})
+    assert more.nodes["account"].data["country"][200] == -1
+    assert more.nodes["account"].data["label"][200] == -1
+    assert list(told.counts.values()) == [1]
 
 
 def test_other_frames_need_columns_only() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,16 @@ import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.distributed import (
+    DistEmbedding,
+    DistTensor,
+    SparseAdam,
+    load_checkpoint,
+    save_checkpoint,
+)
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound
+from gnnlab.parallel import checkpoint as single
+from gnnlab.simulate import simulate
 from tests.distributed.cluster import outputs, run_job
 from tests.helpers import run_script
 
@@ -130,27 +141,129 @@ def test_other_numbers_of_trainers(written: tuple[Path, list[dict[str, Any]]]) -
     for text in run_job(READ, words[0], args=words, trainers=2):
         found = outputs(text)
         assert "loader stood at batch 2 of an epoch" in found["middle"]
-        assert "Go on with as many as before" in found["middle"]
+        assert "Go on with the same, or save" in found["middle"]
         assert found["loaded"] == before["saved"]
         assert found["epochs"] == 1 and found["position"] == [1, 2]
         # Four gradients of ones, averaged, are one gradient of ones.
         assert found["later"] == before["later"]
 
 
-def test_another_partition_is_refused(written: tuple[Path, list[dict[str, Any]]]) -> None:
-    """And so is a folder that somebody has emptied."""
-    folder, _ = written
-    printed = run_script(
-        f"""{COMMON}
-print(failure(load_checkpoint, f"{{folder}}/run", **parts))
-os.rmdir(f"{{folder}}/run/machine-0/2")
-print(failure(load_checkpoint, f"{{folder}}/run", **parts))
-""",
-        args=[str(folder / "3" / "path.json"), str(folder)],
-    )
-    emptied, other = printed.splitlines()
-    assert emptied.startswith("InvalidInput") and "2 holds no state of a trainer" in emptied
-    assert "is of 2 parts; this job has 3" in other
+USERS, EDGES = 50, 300
+
+
+def moved(config: Path, folder: Path, save: bool) -> list[list[torch.Tensor]]:
+    """Train and save, or load; return rows by original IDs then, and after another step."""
+    dgl.distributed.initialize()
+    g = dgl.distributed.DistGraph("g", part_config=config)
+    policy = g.get_node_partition_policy("user")
+    emb = DistEmbedding(USERS, 3, "emb", part_policy=policy)
+    sparse = SparseAdam([emb], lr=0.1)
+    table = DistTensor((EDGES, 2), torch.float64, "table")
+    parts = {"emb": emb, "sparse": sparse, "table": table, "model": torch.nn.Linear(1, 1)}
+
+    def rows() -> list[torch.Tensor]:
+        g.barrier()
+        tensors = emb.weight, *sparse.states[0], table
+        return [dgl.distributed.original_order(tensor)[:] for tensor in tensors]
+
+    def step(slope: int) -> None:
+        names = g.nodes["user"].data["name"][:]
+        ids = (names % 3 == 0).nonzero()[:, 0]
+        (emb(ids) * (names[ids] + slope)[:, None]).sum().backward()
+        sparse.step()
+
+    if save:
+        if g.rank() == 0:
+            table[:] = g.edges["buys"].data["name"][:][:, None] / 7
+        step(1)
+        step(2)
+        save_checkpoint(folder, **parts)
+    else:
+        load_checkpoint(folder, **parts)
+    found = [rows()]
+    step(3)
+    return [*found, rows()]
+
+
+@pytest.fixture(scope="module")
+def parts_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph of two node types in 1 to 4 parts, in three by another method, and a larger one."""
+    folder = tmp_path_factory.mktemp("moved")
+    ends = torch.randint(30, (2, EDGES), generator=torch.Generator().manual_seed(0))
+    for name, users in (("g", USERS), ("larger", USERS + 1)):
+        g = dgl.heterograph({("user", "buys", "item"): (*ends,)}, {"user": users, "item": 30})
+        g.nodes["user"].data["name"] = torch.arange(users)
+        g.edges["buys"].data["name"] = torch.arange(EDGES, dtype=torch.float64)
+        ways = {"1": "random", "2": "random", "3": "random", "4": "random"}
+        ways = {**ways, "other": lambda g, k: torch.arange(g.num_nodes()) % 3}
+        for way in ways if name == "g" else ["larger"]:
+            parts = int(way) if way.isdigit() else 3
+            method = ways.get(way, "random")
+            dgl.distributed.partition_graph(g, "g", parts, folder / way, part_method=method)
+    return folder
+
+
+def run_moved(parts_of: Path, way: str, folder: Path, save: bool = False) -> list[Any]:
+    """On as many machines as there are parts, or with a trailing s standalone."""
+    config = parts_of / way.removesuffix("s") / "g.json"
+    if not way.endswith("s"):
+        return simulate(config).run(moved, config, folder, save).returned
+    try:
+        return [moved(config, folder, save)]
+    finally:
+        dgl.distributed.exit_client()
+
+
+@pytest.mark.parametrize("source", ["3", "3s"])
+def test_a_checkpoint_moves(parts_of: Path, tmp_path: Path, source: str) -> None:
+    """To other machines, another partition, one process: the same rows, and the same next step."""
+    expected = run_moved(parts_of, source, tmp_path, save=True)[0]
+    for way in ("1", "2", "3", "4", "other", "1s", "3s", "4s"):
+        for found in run_moved(parts_of, way, tmp_path):
+            for ours, theirs in zip(
+                [*found[0], *found[1]], [*expected[0], *expected[1]], strict=True
+            ):
+                assert torch.equal(ours, theirs), way
+
+
+def test_checkpoints_that_cannot_move(parts_of: Path, tmp_path: Path) -> None:
+    """Missing, damaged and mixed files, another graph; and those of an older release, which load
+    on the partition that wrote them."""
+    folder = tmp_path / "run"
+    expected = run_moved(parts_of, "3", folder, save=True)[0]
+    with pytest.raises(InvalidInput, match=r"emb .* 50 .*node~user, .*51"):
+        config = parts_of / "larger" / "g.json"
+        dgl.distributed.initialize()
+        g = dgl.distributed.DistGraph("g", part_config=config)
+        emb = DistEmbedding(51, 3, part_policy=g.get_node_partition_policy("user"))
+        load_checkpoint(folder, emb=emb)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    run_moved(parts_of, "3", copy, save=True)  # the second one there
+    os.rename(copy / "machine-0" / "2", copy / "machine-0" / "1")
+    shutil.copytree(folder / "machine-1", copy / "machine-1", dirs_exist_ok=True)
+    shutil.copytree(folder / "machine-2", copy / "machine-2", dirs_exist_ok=True)
+    with pytest.raises(InvalidInput, match="several jobs"):
+        run_moved(parts_of, "2s", copy)
+    shutil.rmtree(copy / "machine-1")
+    shutil.rmtree(copy / "machine-2" / "1")
+    with pytest.raises(NotFound, match=r"1 lacks parts 1, 2; .* 2 lacks parts 0, 1"):
+        run_moved(parts_of, "2s", copy)
+    part = next((copy / "machine-0" / "1").glob("part-*"))
+    part.write_bytes(part.read_bytes()[:-100])
+    shutil.copytree(folder / "machine-1", copy / "machine-1")
+    shutil.copytree(folder / "machine-2", copy / "machine-2", dirs_exist_ok=True)
+    with pytest.raises(GNNLabError, match=r"part-0-of-3\.pt"):
+        run_moved(parts_of, "2s", copy)
+    for file in folder.glob("machine-*/1/*.pt"):
+        content = torch.load(file)
+        kept = {key: content[key] for key in content if key not in ("save", "ids", "sizes")}
+        file.unlink()
+        single.write_state(file.with_name(file.name.replace("-of-3", "")), kept)
+    for ours, theirs in zip(run_moved(parts_of, "3", folder)[2][1], expected[1], strict=True):
+        assert torch.equal(ours, theirs)
+    with pytest.raises(InvalidInput, match=r"3 parts; .*2\. An older"):
+        run_moved(parts_of, "2s", folder)
 
 
 KILLED = """

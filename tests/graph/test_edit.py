@@ -122,6 +122,29 @@ def test_removing_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
     assert result.num_nodes() == len(new)
 
 
+@given(graphs(), st.integers(0, 3), st.sampled_from(["", "csc", "csr", "csc csr"]), st.data())
+def test_appended_is_made_anew(g: dgl.Graph, more: int, formats: str, data: st.DataObject) -> None:
+    """With formats and edge IDs that exist before, and those made after."""
+    for name in formats.split():
+        made = getattr(g.relation(), name)()
+        if data.draw(st.booleans()):
+            assert len(made.eids) == g.num_edges()
+    count = g.num_nodes() + more
+    node = st.integers(0, max(count - 1, 0))
+    pairs = data.draw(st.lists(st.tuples(node, node), max_size=9 if count else 0))
+    ends = [u for u, _ in pairs], [v for _, v in pairs]
+    rows = {name: values.new_ones(more, *values.shape[1:]) for name, values in g.ndata.items()}
+    new = {name: values.new_ones(len(pairs), *values.shape[1:]) for name, values in g.edata.items()}
+    grown = dgl.append(g, {"_N": rows or more}, (*ends, new))
+    anew = dgl.graph([*edges_of(g), *pairs], num_nodes=count)
+    assert edges_of(grown) == edges_of(anew)
+    for name in ("csc", "csr"):
+        found, wanted = (getattr(each.relation(), name)() for each in (grown, anew))
+        assert torch.equal(found.indptr, wanted.indptr)
+        assert torch.equal(found.indices, wanted.indices)
+        assert torch.equal(found.eids, wanted.eids)
+
+
 @given(graphs(), st.integers(0, 3))
 def test_adding_and_removing_is_nothing(g: dgl.Graph, count: int) -> None:
     grown = dgl.add_nodes(g, count)

@@ -8,7 +8,7 @@ _MODULES = {
     "gnnlab.compat.distributed.dist_dataloader": "DistDataLoader DistEdgeDataLoader "
     "DistNodeDataLoader EdgeCollator NodeCollator",
     "gnnlab.compat.distributed.graph_partition_book": "EdgePartitionPolicy NodePartitionPolicy "
-    "RangePartitionBook",
+    "RangePartitionBook dgl_partition_to_graphbolt",
     "gnnlab.compat.distributed.role": "is_initialized",
     "gnnlab.compat.distributed.rpc": "DistConnectError Request Response get_machine_id "
     "get_num_client get_num_machines get_num_server get_num_server_per_client=get_num_server "

@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from gnnlab.compat.accepted import warn_of_graphbolt
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import ONE_ETYPE, EdgeType
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 from gnnlab.partition.load import load_partition_book as load_partition_book
+
+
+def dgl_partition_to_graphbolt(part_config: str, *_: Any, **options: Any) -> None:
+    """Check that a partition is there; it is in gnnlab's one format, which serves GraphBolt too."""
+    load_partition_book(part_config, 0)
+    warn_of_graphbolt()
 
 
 class _AnyBook(type):

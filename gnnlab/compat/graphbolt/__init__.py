@@ -22,7 +22,7 @@ _MODULES = {
     "gnnlab.random": "seed",
     "numpy": "numpy_save_aligned=save",
     "gnnlab.compat.graphbolt.dataset": "BuiltinDataset Dataset LegacyDataset OnDiskDataset "
-    "OnDiskFeatureData Task",
+    "OnDiskFeatureData Task preprocess_ondisk_dataset",
     "gnnlab.compat.graphbolt.features": "BasicFeatureStore CachedFeature CPUCachedFeature="
     "CachedFeature DiskBasedFeature Feature FeatureFetcher FeatureKey FeatureStore GPUCachedFeature"
     "=CachedFeature TorchBasedFeature TorchBasedFeatureStore bytes_to_number_of_items "

@@ -21,7 +21,9 @@ DGL user guide (2.x), chapter 6, "Composing OnDiskDataset from raw data".
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,27 +38,25 @@ from gnnlab.compat.graphbolt.features import (
     TorchBasedFeatureStore,
     read_array,
 )
-from gnnlab.compat.graphbolt.graph import FusedCSCSamplingGraph, from_dglgraph
+from gnnlab.compat.graphbolt.graph import ARRAYS, FusedCSCSamplingGraph, from_dglgraph
 from gnnlab.compat.graphbolt.itemset import HeteroItemSet, ItemSet
 from gnnlab.compat.graphbolt.minibatch import etype_str_to_tuple
-from gnnlab.errors import InvalidInput, NotFound, reading
+from gnnlab.errors import InvalidInput, NotFound, reading, writing
 from gnnlab.graph.construct import heterograph
+from gnnlab.system.staging import replacing
 
+GRAPH, DESCRIBED = "preprocessed/fused_csc_sampling_graph.pt", "preprocessed/metadata.yaml"
 _SETS = ("train_set", "validation_set", "test_set")
 
 
+@dataclass
 class Task:
     """A task of a data set: metadata, and item sets for training, validation and test."""
 
-    def __init__(
-        self, metadata: Mapping[str, Any], train_set: Any, validation_set: Any, test_set: Any
-    ) -> None:
-        self.metadata = dict(metadata)
-        self.train_set, self.validation_set, self.test_set = train_set, validation_set, test_set
-
-    def __repr__(self) -> str:
-        names = ("metadata", *_SETS)
-        return f"Task({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
+    metadata: Mapping[str, Any]
+    train_set: Any
+    validation_set: Any
+    test_set: Any
 
 
 class Dataset:
@@ -95,17 +95,17 @@ class OnDiskDataset(Dataset):
     """The data set of a folder with ``metadata.yaml``; see :mod:`gnnlab.compat.graphbolt.dataset`.
 
     ``include_original_edge_id`` keeps edge IDs, in the order of the files, as an edge attribute;
-    edge features need it. Files are read as they are, nothing is written, so that
-    ``force_preprocess`` and ``auto_cast_to_optimal_dtype`` have no effect.
+    edge features need it. Files are read as they are, but for a graph that
+    :func:`preprocess_ondisk_dataset` has written. ``force_preprocess`` and
+    ``auto_cast_to_optimal_dtype`` have no effect.
     """
 
     def __init__(self, path: str, include_original_edge_id: bool = False, **options: Any) -> None:
         import yaml
 
-        self._folder, name = Path(path), "metadata.yaml"
-        inner = self._folder / "preprocessed" / name
-        file = inner if inner.exists() and not (self._folder / name).exists() else None
-        file = file or self._folder / name
+        self._folder = Path(path)
+        file, inner = (self._folder / each for each in ("metadata.yaml", DESCRIBED))
+        file = inner if inner.exists() and not file.exists() else file
         with reading(file, InvalidInput):
             text = file.read_text("utf8")
         try:
@@ -149,6 +149,12 @@ class OnDiskDataset(Dataset):
 
     def _read_graph(self, described: Mapping[str, Any]) -> FusedCSCSamplingGraph:
         nodes, edges = described.get("nodes") or [], described.get("edges") or []
+        made = self._folder / GRAPH
+        if made.exists():
+            with suppress(pickle.UnpicklingError, RuntimeError):  # one that DGL has written
+                kept = torch.load(made, weights_only=True)
+                if kept.pop("made of", None) == self._origin(edges):
+                    return FusedCSCSamplingGraph(**kept)
         is_typed = any(each.get("type") for each in (*nodes, *edges))
         sizes = {each.get("type") or "_N": int(each["num"]) for each in nodes}
         relations = {}
@@ -164,6 +170,32 @@ class OnDiskDataset(Dataset):
             )
         graph = heterograph(relations, sizes)
         return from_dglgraph(graph, not is_typed, include_original_edge_id=self._edge_ids)
+
+    def _origin(self, edges: Any) -> list[Any]:
+        """Return what changes when the graph's files do."""
+        files = "metadata.yaml", *(each["path"] for each in edges)
+        found = [(self._folder / file).stat() for file in files if (self._folder / file).exists()]
+        return [self._edge_ids, *((each.st_size, each.st_mtime_ns) for each in found)]
+
+    def _preprocess(self) -> str:
+        described = self.yaml_data.get("graph")
+        if not described:
+            raise InvalidInput(f"metadata.yaml of {self._folder} has no entry `graph`")
+        import yaml
+
+        graph = self._read_graph(described)
+        kept = {name: getattr(graph, name) for name in ARRAYS}
+        kept["made of"] = self._origin(described.get("edges") or ())
+        told = {name: value for name, value in self.yaml_data.items() if name != "graph"}
+        told["include_original_edge_id"] = self._edge_ids
+        told["graph_topology"] = {"type": type(graph).__name__, "path": GRAPH}
+        path = self._folder / DESCRIBED
+        with writing(path, InvalidInput):
+            path.parent.mkdir(exist_ok=True)
+            with replacing(self._folder / GRAPH) as file:
+                torch.save(kept, file)
+            path.write_text(yaml.safe_dump(told))
+        return str(path)
 
     def _read_task(self, described: Mapping[str, Any]) -> Task:
         metadata = {k: v for k, v in described.items() if k not in _SETS}
@@ -183,6 +215,17 @@ class OnDiskDataset(Dataset):
         if None in found:
             return found[None]
         return HeteroItemSet(found) if found else None
+
+
+def preprocess_ondisk_dataset(
+    dataset_dir: str, include_original_edge_id: bool = False, **options: Any
+) -> str:
+    """Keep the graph of a folder as :class:`OnDiskDataset` reads it fastest.
+
+    It is in ``preprocessed/``, and used until ``metadata.yaml`` or a file of edges changes; other
+    files stay where they are. Returns the path of a description with ``graph_topology``.
+    """
+    return OnDiskDataset(dataset_dir, include_original_edge_id)._preprocess()
 
 
 class LegacyDataset(Dataset):

@@ -6,6 +6,7 @@ The domain is "node" or "edge"; the type is None where the graph has no types.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partialmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,15 +45,10 @@ class Feature:
 class TorchBasedFeature(Feature):
     """Rows of a tensor."""
 
-    def __init__(
-        self, torch_feature: torch.Tensor, metadata: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, torch_feature: torch.Tensor, metadata: Any = None) -> None:
         if not isinstance(torch_feature, torch.Tensor) or torch_feature.dim() < 2:
             what = getattr(torch_feature, "shape", type(torch_feature).__name__)
-            raise BadArgument(
-                f"a feature is a tensor with a row for each node or edge, of two dimensions or "
-                f"more; found {what}"
-            )
+            raise BadArgument(f"a feature is a tensor of two dimensions or more; found {what}")
         self._tensor, self._metadata = torch_feature, dict(metadata or {})
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
@@ -108,9 +104,7 @@ class TorchBasedFeature(Feature):
 class DiskBasedFeature(TorchBasedFeature):
     """Rows of a ``.npy`` file, of which only those that are asked for are read."""
 
-    def __init__(
-        self, path: str, metadata: Mapping[str, Any] | None = None, num_threads: int | None = None
-    ) -> None:
+    def __init__(self, path: str, metadata: Any = None, num_threads: int | None = None) -> None:
         with reading(path, InvalidInput):
             rows = torch.from_numpy(np.load(path, mmap_mode="c"))
         super().__init__(_wide(rows), metadata)
@@ -130,13 +124,11 @@ class DiskBasedFeature(TorchBasedFeature):
         """Return the feature in memory."""
         return TorchBasedFeature(self.read(), self._metadata)
 
-    def pin_memory_(self) -> DiskBasedFeature:
+    def to(self, device: Any = None) -> DiskBasedFeature:  # type: ignore[override]
         """Return the feature itself, whose rows are on the disk."""
         return self
 
-    def to(self, device: Any) -> DiskBasedFeature:  # type: ignore[override]
-        """Return the feature itself; rows that are read are moved."""
-        return self
+    pin_memory_ = to
 
 
 class CachedFeature(Feature):
@@ -189,15 +181,11 @@ class CachedFeature(Feature):
 
 
 def cpu_cached_feature(
-    fallback_features: Any,
-    max_cache_size_in_bytes: int,
-    policy: str | None = None,
-    pin_memory: bool = False,
+    fallback_features: Any, max_cache_size_in_bytes: int, *_: Any, **options: Any
 ) -> Any:
-    """Keep rows that are read in memory.
+    """Keep rows that are read in memory; ``policy`` and ``pin_memory`` have no effect.
 
     Takes a feature, or a dict of features, which share the bytes in proportion to their own.
-    ``policy`` and ``pin_memory`` have no effect.
     """
     return wrap_with_cached_feature(CachedFeature, fallback_features, max_cache_size_in_bytes)
 
@@ -276,17 +264,12 @@ class TorchBasedFeatureStore(BasicFeatureStore):
     def __init__(self, feat_data: Any) -> None:
         super().__init__({(d.domain, d.type, d.name): _feature_of(d) for d in feat_data})
 
-    def pin_memory_(self) -> TorchBasedFeatureStore:
-        """Move all features to pinned memory."""
-        return self._with(lambda feature: feature.pin_memory_())
-
     def to(self, device: Any) -> TorchBasedFeatureStore:
-        """Move all features to a device."""
-        return self._with(lambda feature: feature.to(device))
-
-    def _with(self, change: Any) -> TorchBasedFeatureStore:
-        dict.update(self, {key: change(feature) for key, feature in self.items()})
+        """Move all features to a device, or to "pinned" memory."""
+        dict.update(self, {key: feature.to(device) for key, feature in self.items()})  # type: ignore[attr-defined]
         return self
+
+    pin_memory_ = partialmethod(to, "pinned")
 
 
 def _feature_of(data: Any) -> Feature:
@@ -333,8 +316,7 @@ class FeatureFetcher(Stage):
         self.feature_store = feature_store
         self.node_feature_keys, self.edge_feature_keys = node_feature_keys, edge_feature_keys
 
-    def change(self, minibatch: MiniBatch) -> MiniBatch:
-        """Read the features of a mini-batch."""
+    def _change(self, minibatch: MiniBatch) -> MiniBatch:
         nodes = minibatch.node_ids()
         if nodes is None:  # nothing was sampled: the seeds are the nodes
             nodes = minibatch.seeds

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 
 import torch
 
 from gnnlab.compat.base import BadArgument
+from gnnlab.compat.graphbolt.draws import LayerDraws
 from gnnlab.compat.graphbolt.minibatch import (
     CSCFormatBase,
     SampledSubgraph,
@@ -33,8 +34,10 @@ from gnnlab.random import generator
 ORIGINAL_EDGE_ID = "_ORIGINAL_EDGE_ID"
 TIME = "_TIME"  # name of the times of nodes and edges
 _POSITION = "_position"
-_ARRAYS = "csc_indptr", "indices", "node_type_offset", "type_per_edge"
-_ATTRIBUTES = "node_type_to_id", "edge_type_to_id", "node_attributes", "edge_attributes"
+ARRAYS = (
+    *("csc_indptr", "indices", "node_type_offset", "type_per_edge", "node_type_to_id"),
+    *("edge_type_to_id", "node_attributes", "edge_attributes"),
+)
 
 
 class SamplingGraph:
@@ -47,6 +50,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
     ``csc_indptr`` (N + 1,) and ``indices`` (E,) are in-edges of each node. ``node_type_offset``
     says where each node type begins, ``type_per_edge`` (E,) the type of each edge; edge types are
     written ``"user:likes:item"``. Attributes have a row for each node, or each edge.
+
+    ``in_subgraph(nodes)`` returns all in-edges of some nodes, ``sample_neighbors(nodes, fanouts,
+    replace, probs_name)`` some of them, ``sample_layer_neighbors`` with fewer distinct rows; these
+    are IDs in the graph. A fanout has one number, or one for each edge type; −1 takes all.
     """
 
     def __init__(
@@ -203,26 +210,6 @@ class FusedCSCSamplingGraph(SamplingGraph):
                 made.edges[etype].data[TIME] = made.edges[etype].data[edge_name]
         return made
 
-    def in_subgraph(self, nodes: Any) -> SampledSubgraph:
-        """Return all in-edges of some nodes; rows are IDs in the graph."""
-        return self.sample_neighbors(nodes, torch.tensor([-1]))
-
-    def sample_neighbors(
-        self, seeds: Any, fanouts: Any, *args: Any, **options: Any
-    ) -> SampledSubgraph:
-        """Sample in-edges of nodes; rows are IDs in the graph.
-
-        A fanout has one number for all edge types, or one for each in the order of their IDs; −1
-        takes all. Further arguments are ``replace`` and ``probs_name``, an edge attribute.
-        """
-        return self._sampled(NeighborSampler, seeds, fanouts, *args, **options)
-
-    def sample_layer_neighbors(
-        self, seeds: Any, fanouts: Any, *args: Any, **options: Any
-    ) -> SampledSubgraph:
-        """As :meth:`sample_neighbors`, with fewer distinct rows: LABOR."""
-        return self._sampled(LaborSampler, seeds, fanouts, *args, **options)
-
     def _sampled(
         self,
         kind: Any,
@@ -252,6 +239,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
         layer.original_row_node_ids = None
         return layer
 
+    sample_neighbors = partialmethod(_sampled, NeighborSampler)
+    sample_layer_neighbors = partialmethod(_sampled, LaborSampler)
+    in_subgraph = partialmethod(_sampled, NeighborSampler, fanouts=[-1])
+
     def _by_type(self, nodes: torch.Tensor) -> dict[str, torch.Tensor]:
         starts = self.node_type_offset.tolist()  # type: ignore[union-attr]
         found = {}
@@ -267,9 +258,7 @@ class FusedCSCSamplingGraph(SamplingGraph):
         layers = [self._fanout(fanout) for fanout in fanouts]
         if kind is not LaborSampler:
             return kind(layers, prob=prob, replace=replace)
-        if replace:
-            raise BadArgument("layer neighbors are drawn without replacement: replace=False")
-        return kind(layers, prob=prob, **more)
+        return (LayerDraws if replace else kind)(layers, prob=prob, **more)
 
     def _fanout(self, fanouts: Any) -> Any:
         """Return a fanout as the library's samplers take it: a number, or a dict by edge type."""
@@ -314,14 +303,14 @@ class FusedCSCSamplingGraph(SamplingGraph):
 
     def _changed(self, change: Any) -> FusedCSCSamplingGraph:
         twin = copy.copy(self)
-        for name in (*_ARRAYS, *_ATTRIBUTES[2:]):
-            value = getattr(self, name)
-            setattr(twin, name, value if value is None else mapped(value, change))
+        for name in ARRAYS:
+            if not name.endswith("_to_id") and (value := getattr(self, name)) is not None:
+                setattr(twin, name, mapped(value, change))
         return twin
 
     def __repr__(self) -> str:
         total = f"{self.total_num_nodes}, num_edges={self.num_edges}"
-        shown = {name: getattr(self, name) for name in (*_ARRAYS, *_ATTRIBUTES)}
+        shown = {name: getattr(self, name) for name in ARRAYS}
         lines = [f"{name}={value}" for name, value in shown.items() if value is not None]
         lines.insert(2, f"total_num_nodes={total}")
         pad = "\n" + " " * 22

@@ -12,10 +12,9 @@ from typing import Any
 import torch
 
 from gnnlab.compat.base import BadArgument, BadType
+from gnnlab.compat.functions import create_block
 from gnnlab.graph.block import Block
-from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, NID, ONE_ETYPE
-from gnnlab.graph.relation import Relation, checked_adjacency
 
 
 def etype_tuple_to_str(c_etype: tuple[str, str, str]) -> str:
@@ -66,21 +65,19 @@ def moved(value: Any, device: Any, non_blocking: bool = False) -> Any:
 
 
 class Batch:
-    """What has tensors in its :attr:`FIELDS`, or in dicts and lists there."""
+    """What has tensors in its :attr:`FIELDS` and other attributes, or in dicts and lists there."""
 
     FIELDS: tuple[str, ...] = ()
     SHOWN: tuple[str, ...] = ()
     _NAME, _INDENT, _END = "", 0, 0
 
     def to(self, device: Any, non_blocking: bool = False) -> Any:
-        """Move the tensors to a device, and return this object."""
-        for name in self.FIELDS:
-            setattr(self, name, moved(getattr(self, name), device, non_blocking))
+        """Move all tensors to a device, and return this object."""
+        vars(self).update(moved(vars(self), device, non_blocking))
         return self
 
     def pin_memory(self) -> Any:
         """Move the tensors to pinned memory, and return this object."""
-
         for name in self.FIELDS:
             value = mapped(getattr(self, name), lambda x: x if x is None else x.pin_memory())
             setattr(self, name, value)
@@ -165,14 +162,6 @@ class SampledSubgraph(Batch):
             vars(self).pop("kept_block", None)
         super().__setattr__(name, value)
 
-    def to(self, device: Any, non_blocking: bool = False) -> SampledSubgraph:
-        """Move the tensors to a device, and return the layer."""
-        block = vars(self).get("kept_block")
-        if block is None or "made_as" not in vars(self):
-            return super().to(device, non_blocking)  # type: ignore[no-any-return]
-        vars(self)["kept_block"] = block.to(device)
-        return self
-
     def block(self) -> Block:
         """Return the layer as a block of DGL, with IDs of nodes and edges as features."""
         if "kept_block" not in vars(self):
@@ -180,72 +169,63 @@ class SampledSubgraph(Batch):
         return vars(self)["kept_block"]  # type: ignore[no-any-return]
 
     def _new_block(self) -> Block:
-        is_typed = isinstance(self.sampled_csc, dict)
-
-        def by_type(value: Any, one: Any) -> dict[Any, Any]:
-            return (value or {}) if is_typed else {} if value is None else {one: value}
-
-        node = ONE_ETYPE[0]
-        edges = by_type(self.sampled_csc, ":".join(ONE_ETYPE))
-        eids = by_type(self.original_edge_ids, ":".join(ONE_ETYPE))
-        rows, columns = (
-            by_type(ids, node)
-            for ids in (self.original_row_node_ids, self.original_column_node_ids)
+        edges, eids, rows, columns = (
+            (x or {}) if isinstance(self.sampled_csc, dict) else {} if x is None else {one: x}
+            for one, x in (
+                (":".join(ONE_ETYPE), self.sampled_csc),
+                (":".join(ONE_ETYPE), self.original_edge_ids),
+                (ONE_ETYPE[0], self.original_row_node_ids),
+                (ONE_ETYPE[0], self.original_column_node_ids),
+            )
         )
-        relations, frames = {}, {}
-        for key, csc in edges.items():
-            source, _, target = etype = etype_str_to_tuple(key)
-            rows.setdefault(source, csc.indices[:0])
-            columns.setdefault(target, csc.indices[:0])
-            sizes = len(rows[source]), len(columns[target])
-            adjacency = checked_adjacency(sizes[1], sizes[0], csc.indptr.long(), csc.indices)
-            relations[etype] = Relation(*sizes, csc=adjacency)
-            known = {EID: eids[key]} if eids.get(key) is not None else {}
-            frames[etype] = Frame(len(csc.indices), known, csc.indices.device, "edge")
-        num_src, num_dst = (
-            {ntype: len(ids) for ntype, ids in sorted(side.items())} for side in (rows, columns)
-        )
-        src, dst = (
-            {n: Frame(len(ids), {NID: ids}, ids.device) for n, ids in side.items()}
-            for side in (rows, columns)
-        )
-        device = next(iter(frames.values())).device
-        return Block(num_src, num_dst, relations, src, dst, frames, device=device)
+        relations: dict[Any, Any] = {
+            etype_str_to_tuple(key): ("csc", (csc.indptr.long(), csc.indices.long(), []))
+            for key, csc in edges.items()
+        }
+        num_src, num_dst = ({n: len(ids) for n, ids in side.items()} for side in (rows, columns))
+        made = create_block(relations, num_src, num_dst)
+        for frames, side in (made.src_frames, rows), (made.dst_frames, columns):
+            for ntype, ids in side.items():
+                frames[ntype][NID] = ids
+        for key, ids in eids.items():
+            if ids is not None:
+                made.edge_frames[etype_str_to_tuple(key)][EID] = ids
+        return made
 
     def exclude_edges(self, edges: Any, *_: Any, **options: Any) -> SampledSubgraph:
         """Return the layer without some edges: pairs (K, 2) of IDs in the graph, or by type."""
-        is_typed = isinstance(self.sampled_csc, dict)
-        if is_typed != isinstance(edges, dict):
-            raise BadArgument("edges by type are needed for a layer with types, and only for it")
         csc, ids = self.sampled_csc, self.original_edge_ids
-        if is_typed:
+        if isinstance(csc, dict) != isinstance(edges, dict):
+            raise BadArgument("edges by type are needed for a layer with types, and only for it")
+        if isinstance(csc, dict):
             csc, ids = dict(csc), dict(ids or {})
-            for etype, pairs in edges.items():
-                if etype in csc:
-                    csc[etype], ids[etype] = self._without(etype, pairs)
+            for etype in csc.keys() & edges.keys():
+                csc[etype], ids[etype] = self._without(etype, edges[etype])
             ids = {etype: left for etype, left in ids.items() if left is not None} or None
         else:
             csc, ids = self._without("", edges)
         return type(self)(csc, self.original_column_node_ids, self.original_row_node_ids, ids)
 
     def _without(self, etype: str, pairs: torch.Tensor) -> tuple[CSCFormatBase, Any]:
-        csc = self.sampled_csc[etype] if etype else self.sampled_csc
-        ids = self.original_edge_ids
-        ids = ids.get(etype) if etype and ids else ids
         source, _, target = etype_str_to_tuple(etype) if etype else ("", "", "")
-        rows = _of_type(self.original_row_node_ids, source, csc.indices)
-        columns = _of_type(self.original_column_node_ids, target, csc.columns())
+
+        def own(values: Any, name: str) -> Any:
+            return values.get(name) if isinstance(values, dict) else values
+
+        csc, ids = own(self.sampled_csc, etype), own(self.original_edge_ids, etype)
+        ends = []
+        for local, known, ntype in (
+            (csc.indices, self.original_row_node_ids, source),
+            (csc.columns(), self.original_column_node_ids, target),
+        ):
+            nodes = own(known, ntype)
+            ends.append(local.long() if nodes is None else nodes[local.long()].long())
+        rows, columns = ends
         width = 1 + max([int(x.max()) for x in (columns, pairs[:, 1]) if len(x)], default=0)
         is_kept = ~torch.isin(rows * width + columns, pairs[:, 0] * width + pairs[:, 1])
         before = torch.nn.functional.pad(torch.cumsum(is_kept, 0), (1, 0))
         csc = CSCFormatBase(before[csc.indptr], csc.indices[is_kept])
         return csc, None if ids is None else ids[is_kept]
-
-
-def _of_type(ids: Any, ntype: str, local: torch.Tensor) -> torch.Tensor:
-    """Return the IDs in the graph of nodes of a layer, int64."""
-    ids = ids.get(ntype) if isinstance(ids, dict) else ids
-    return local.long() if ids is None else ids[local.long()].long()
 
 
 def add_reverse_edges(edges: Any, reverse_etypes_mapping: Mapping[str, str] | None = None) -> Any:
@@ -295,17 +275,29 @@ def unique_and_compact(nodes: Any, *_: Any) -> tuple[Any, Any]:
     ``nodes`` is a list of tensors, or such lists by node type. Returns the distinct nodes, and the
     tensors with the new numbers.
     """
-    if isinstance(nodes, dict):
-        pairs = {ntype: unique_and_compact(each) for ntype, each in nodes.items()}
-        return {n: pair[0] for n, pair in pairs.items()}, {n: pair[1] for n, pair in pairs.items()}
-    together = torch.cat(list(nodes))
-    known, at = torch.unique(together, return_inverse=True)
-    first = torch.full((len(known),), len(together), device=together.device)
-    first.scatter_reduce_(0, at, torch.arange(len(together), device=together.device), "amin")
+    return _numbered(nodes, _distinct)
+
+
+def _distinct(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    rows = None if nodes.dim() == 1 else 0  # pairs of a node and a time
+    known, at = torch.unique(nodes, return_inverse=True, dim=rows)
+    first = torch.full((len(known),), len(nodes), device=nodes.device)
+    first.scatter_reduce_(0, at, torch.arange(len(nodes), device=nodes.device), "amin")
     order = torch.argsort(first)
-    new = torch.empty_like(order)
-    new[order] = torch.arange(len(order), device=order.device)
-    return known[order], list(new[at].to(known.dtype).split([len(each) for each in nodes]))
+    numbers = torch.argsort(order)[at]
+    return known[order], numbers.to(known.dtype) if rows is None else numbers
+
+
+def _one_by_one(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return nodes, torch.arange(len(nodes), device=nodes.device)
+
+
+def _numbered(nodes: Any, number: Callable[[Any], Any]) -> tuple[Any, Any]:
+    if isinstance(nodes, dict):
+        pairs = {ntype: _numbered(each, number) for ntype, each in nodes.items()}
+        return {n: pair[0] for n, pair in pairs.items()}, {n: pair[1] for n, pair in pairs.items()}
+    found, at = number(torch.cat(list(nodes)))
+    return found, list(at.split([len(each) for each in nodes]))
 
 
 def unique_and_compact_csc_formats(
@@ -316,44 +308,30 @@ def unique_and_compact_csc_formats(
     Takes edges and nodes of the columns, or dicts of them by type. Returns the nodes of the rows,
     and the edges with rows numbered as they stand there.
     """
-    return _numbered(csc_formats, unique_dst_nodes, unique_and_compact)
+    return _compacted(csc_formats, unique_dst_nodes, _distinct)
 
 
 def compact_csc_format(csc_formats: Any, dst_nodes: Any, *_: Any) -> tuple[Any, Any]:
     """As :func:`unique_and_compact_csc_formats`, but each row has a number of its own."""
-
-    def one_by_one(parts: Mapping[str, list[torch.Tensor]]) -> tuple[Any, Any]:
-        nodes = {ntype: torch.cat(each) for ntype, each in parts.items()}
-        places = {
-            ntype: torch.arange(len(nodes[ntype]), device=nodes[ntype].device).split(
-                [len(x) for x in each]
-            )
-            for ntype, each in parts.items()
-        }
-        return nodes, places
-
-    return _numbered(csc_formats, dst_nodes, one_by_one)
+    return _compacted(csc_formats, dst_nodes, _one_by_one)
 
 
-def _numbered(csc_formats: Any, dst_nodes: Any, number: Callable[[Any], Any]) -> tuple[Any, Any]:
+def _compacted(csc_formats: Any, dst_nodes: Any, number: Callable[[Any], Any]) -> tuple[Any, Any]:
     is_typed = isinstance(csc_formats, dict)
     if is_typed != isinstance(dst_nodes, dict):
         raise BadArgument("nodes by type are needed for edges by type, and only for them")
-    typed = csc_formats if is_typed else {":".join(ONE_ETYPE): csc_formats}
-    known = dst_nodes if is_typed else {ONE_ETYPE[0]: dst_nodes}
-    parts = {ntype: [ids] for ntype, ids in known.items()}
-    for key, csc in typed.items():
-        ntype = etype_str_to_tuple(key)[0]
-        parts.setdefault(ntype, [csc.indices[:0]]).append(csc.indices)
-    nodes, numbers = number(parts)
+    if not is_typed:
+        nodes, (_, rows) = _numbered([dst_nodes, csc_formats.indices], number)
+        return nodes, CSCFormatBase(csc_formats.indptr, rows)
+    parts = {ntype: [ids] for ntype, ids in dst_nodes.items()}
+    for key, csc in csc_formats.items():
+        parts.setdefault(etype_str_to_tuple(key)[0], [csc.indices[:0]]).append(csc.indices)
+    nodes, numbers = _numbered(parts, number)
     rest = {ntype: iter(each[1:]) for ntype, each in numbers.items()}
-    found = {
+    return nodes, {
         key: CSCFormatBase(csc.indptr, next(rest[etype_str_to_tuple(key)[0]]))
-        for key, csc in typed.items()
+        for key, csc in csc_formats.items()
     }
-    if is_typed:
-        return nodes, found
-    return next(iter(nodes.values())), next(iter(found.values()))
 
 
 class MiniBatch(Batch):
@@ -380,11 +358,6 @@ class MiniBatch(Batch):
         if unknown := values.keys() - set(self.FIELDS):
             raise BadType(f"a MiniBatch has no {sorted(unknown)}; it has {', '.join(self.FIELDS)}")
         vars(self).update({**dict.fromkeys(self.FIELDS), **values})
-
-    def to(self, device: Any, non_blocking: bool = False) -> MiniBatch:
-        """Move the tensors, also those that a stage has added, and return the mini-batch."""
-        vars(self).update(moved(vars(self), device, non_blocking))
-        return self
 
     def node_ids(self) -> Any:
         """Return the input nodes."""

@@ -37,13 +37,12 @@ class Stage(IterDataPipe[Any]):
         self.datapipe = datapipe
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self.change, self.datapipe)
+        return map(self._change, self.datapipe)
 
     def __len__(self) -> int:
         return len(self.datapipe)
 
-    def change(self, minibatch: Any) -> Any:
-        """Return the mini-batch as the next stage takes it."""
+    def _change(self, minibatch: Any) -> Any:
         raise NotImplementedError
 
 
@@ -163,8 +162,7 @@ class MiniBatchTransformer(Stage):
         super().__init__(datapipe)
         self.transformer = transformer or (lambda minibatch: minibatch)
 
-    def change(self, minibatch: Any) -> Any:
-        """Apply the function."""
+    def _change(self, minibatch: Any) -> Any:
         changed = self.transformer(minibatch)
         if not isinstance(changed, MiniBatch):
             raise BadArgument(f"a transformer returns a MiniBatch; found {type(changed).__name__}")
@@ -179,8 +177,7 @@ class CopyTo(Stage):
         super().__init__(datapipe)
         self.device, self.non_blocking = torch.device(device), non_blocking
 
-    def change(self, minibatch: Any) -> Any:
-        """Move a mini-batch."""
+    def _change(self, minibatch: Any) -> Any:
         return moved(minibatch, self.device, self.non_blocking)
 
 
@@ -225,7 +222,7 @@ class DataLoader:
         try:
             for minibatch in batches:
                 for stage in reversed(stages[:cut]):
-                    minibatch = stage.change(minibatch)
+                    minibatch = stage._change(minibatch)
                 yield minibatch
         finally:
             if isinstance(batches, Generator):

@@ -22,6 +22,7 @@ from gnnlab.compat.graphbolt.pipes import Stage
 from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.sampler import NeighborSampler as NodeSampler
 from gnnlab.dataloading.seeds import Timed
+from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import NID
 
 
@@ -30,15 +31,15 @@ class _Drawing(Stage):
 
     _stream: tuple[int, ...] = ()
 
-    def change(self, minibatch: Any) -> Any:
+    def _change(self, minibatch: Any) -> Any:
         if getattr(minibatch, "seeds", None) is None:
             raise BadArgument(f"seeds are needed, in an ItemSet of this name; found {minibatch}")
         task = minibatch.task
         with nullcontext() if task is None else random.stream(*task, *self._stream):
-            return self.draw(minibatch)
+            self._draw(minibatch)
+        return minibatch
 
-    def draw(self, minibatch: Any) -> Any:
-        """Change the mini-batch; random numbers are those of its stream."""
+    def _draw(self, minibatch: Any) -> None:
         raise NotImplementedError
 
 
@@ -48,15 +49,15 @@ class SubgraphSampler(_Drawing):
 
     A class of your own overrides :meth:`sample_subgraphs`. Seeds of shape (N, 2), or more columns,
     are edges: their distinct nodes are sampled for, and ``compacted_seeds`` says where these are.
+    With ``timestamp``, a node is distinct for each time; negative pairs have that of their edge.
     """
 
-    def draw(self, minibatch: MiniBatch) -> MiniBatch:
-        """Fill a mini-batch."""
-        seeds, minibatch.compacted_seeds = _nodes_of(minibatch.seeds)
-        times = getattr(minibatch, "timestamp", None)
-        found = self.sample_subgraphs(seeds, times)
-        minibatch.input_nodes, minibatch.sampled_subgraphs = found
-        return minibatch
+    _is_timed = True
+
+    def _draw(self, minibatch: MiniBatch) -> None:
+        times = getattr(minibatch, "timestamp", None) if self._is_timed else None
+        nodes, times, minibatch.compacted_seeds = _nodes_of(minibatch.seeds, times)
+        minibatch.input_nodes, minibatch.sampled_subgraphs = self.sample_subgraphs(nodes, times)
 
     def sample_subgraphs(
         self, seeds: Any, seeds_timestamp: Any = None, seeds_pre_time_window: Any = None
@@ -65,28 +66,41 @@ class SubgraphSampler(_Drawing):
         raise NotImplementedError
 
 
-def _nodes_of(seeds: Any) -> tuple[Any, Any]:
-    """Return the distinct nodes of seeds; for edges, also where their nodes are among them."""
-    if not isinstance(seeds, dict):
-        if seeds.dim() == 1:
-            return seeds, None
-        nodes, (at,) = unique_and_compact([seeds.flatten()])
-        return nodes, at.view(seeds.shape)
-    if all(each.dim() == 1 for each in seeds.values()):
-        return seeds, None
+def _nodes_of(seeds: Any, times: Any) -> tuple[Any, Any, Any]:
+    """Return the nodes of seeds, their times, and for edges where their nodes are among them."""
+    is_typed = isinstance(seeds, dict)
+    if all(each.dim() == 1 for each in (seeds.values() if is_typed else [seeds])):
+        return seeds, times, None
     parts: dict[str, list[torch.Tensor]] = {}
-    places = {}  # of each column of the seeds among the parts
-    for name, each in seeds.items():
-        ends = seed_type_str_to_ntypes(name, each.shape[1])
-        for column, ntype in enumerate(ends):
-            places[name, column] = ntype, len(parts.setdefault(ntype, []))
-            parts[ntype].append(each[:, column])
-    nodes, numbers = unique_and_compact(parts)
-    compacted = {}
-    for name, each in seeds.items():
-        columns = [places[name, column] for column in range(each.shape[1])]
-        compacted[name] = torch.stack([numbers[ntype][at] for ntype, at in columns], 1)
-    return nodes, compacted
+    places: dict[str, list[tuple[str, int]]] = {}  # of each column of the seeds among the parts
+    for name, each in (seeds if is_typed else {"": seeds}).items():
+        ends = seed_type_str_to_ntypes(name, each.shape[1]) if is_typed else [""]
+        for ntype, ids in zip(ends, each.T if is_typed else [each.flatten()], strict=True):
+            if times is not None:
+                own = _time_of_each(times[name] if is_typed else times, len(each))
+                own = own.repeat_interleave(len(ids) // max(len(each), 1))
+                ids = torch.stack([ids, own.to(ids.device)], 1)
+            of_type = parts.setdefault(ntype, [])
+            places.setdefault(name, []).append((ntype, len(of_type)))
+            of_type.append(ids)
+    nodes, at = unique_and_compact(parts)
+    until = None
+    if times is not None:
+        nodes, until = ({n: x[:, i] for n, x in nodes.items()} for i in (0, 1))
+        nodes = {ntype: ids.long() for ntype, ids in nodes.items()}
+    if not is_typed:
+        return nodes[""], None if until is None else until[""], at[""][0].view(seeds.shape)
+    return (
+        *(nodes, until),
+        {name: torch.stack([at[n][i] for n, i in found], 1) for name, found in places.items()},
+    )
+
+
+def _time_of_each(times: torch.Tensor, count: int) -> torch.Tensor:
+    ratio = count // max(len(times), 1)
+    if len(times) * ratio != count:
+        raise BadArgument(f"each seed has a timestamp; found {len(times)} for {count} seeds")
+    return torch.cat([times, times.repeat_interleave(ratio - 1)]) if count else times
 
 
 @functional_datapipe("sample_neighbor")
@@ -109,7 +123,7 @@ class NeighborSampler(SubgraphSampler):
     tensor([2, 1, 0]) 1
     """
 
-    is_pure = True
+    is_pure, _is_timed = True, False
     kind: Any = NodeSampler
 
     def __init__(
@@ -124,16 +138,20 @@ class NeighborSampler(SubgraphSampler):
         **options: Any,
     ) -> None:
         super().__init__(datapipe)
-        self.graph = graph
         more = {"layer_dependency": layer_dependency, "batch_dependency": batch_dependency}
         self.sampler = graph.sampler(self.kind, fanouts, prob_name, replace, **more)
-        graph.graph()  # made now: workers share it
+        self.graph, self.timed = graph, graph.graph()  # made now: workers share it
 
     def sample_subgraphs(
         self, seeds: Any, seeds_timestamp: Any = None, seeds_pre_time_window: Any = None
     ) -> tuple[Any, list[Any]]:
         """Return the input nodes and the layers."""
-        blocks = self.sampler.sample_blocks(self.graph.graph(), seeds)[2]
+        g: Graph = self.graph.graph()
+        if self._is_timed:
+            if seeds_timestamp is None:
+                raise BadArgument("each item needs a 'timestamp': name it so in the ItemSet")
+            g, seeds = self.timed, Timed(seeds, seeds_timestamp)
+        blocks = self.sampler.sample_blocks(g, seeds)[2]
         nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
         if self.graph.edge_type_to_id is None:
             (nodes,) = nodes.values()
@@ -160,14 +178,14 @@ class InSubgraphSampler(NeighborSampler):
         super().__init__(datapipe, graph, [-1])
 
 
-class TemporalNeighborSampler(SubgraphSampler):
+class TemporalNeighborSampler(NeighborSampler):
     """Sample neighbors that are no later than their seed, whose time is in ``timestamp``.
 
     Times are an attribute of nodes, of edges, or one of each. A node is among the input nodes once
-    for each time at which it is seen. Seeds are nodes.
+    for each time at which it is seen.
     """
 
-    is_pure = True
+    _is_timed = True
 
     def __init__(
         self,
@@ -178,25 +196,10 @@ class TemporalNeighborSampler(SubgraphSampler):
         prob_name: str | None = None,
         node_timestamp_attr_name: str | None = None,
         edge_timestamp_attr_name: str | None = None,
-        **options: Any,
     ) -> None:
-        super().__init__(datapipe)
-        self.graph = graph
+        super().__init__(datapipe, graph, fanouts, replace, prob_name)
         self.timed = graph.timed(node_timestamp_attr_name, edge_timestamp_attr_name)
-        self.sampler = graph.sampler(NodeSampler, fanouts, prob_name, replace)
         self.sampler.time = TIME
-
-    def sample_subgraphs(
-        self, seeds: Any, seeds_timestamp: Any = None, seeds_pre_time_window: Any = None
-    ) -> tuple[Any, list[Any]]:
-        """Return the input nodes and the layers."""
-        if seeds_timestamp is None:
-            raise BadArgument("each item needs a 'timestamp': name it so in the ItemSet")
-        blocks = self.sampler.sample_blocks(self.timed, Timed(seeds, seeds_timestamp))[2]
-        nodes = {ntype: frame[NID] for ntype, frame in blocks[0].src_frames.items()}
-        if self.graph.edge_type_to_id is None:
-            (nodes,) = nodes.values()
-        return nodes, [subgraph_of_block(self.graph, block) for block in blocks]
 
 
 functional_datapipe("temporal_sample_neighbor")(TemporalNeighborSampler)
@@ -219,19 +222,15 @@ class NegativeSampler(_Drawing):
             raise BadArgument(f"negative_ratio is at least 1; found {negative_ratio!r}")
         self.negative_ratio = negative_ratio
 
-    def draw(self, minibatch: MiniBatch) -> MiniBatch:
-        """Add pairs to a mini-batch."""
+    def _draw(self, minibatch: MiniBatch) -> None:
         seeds = minibatch.seeds
         typed = seeds if isinstance(seeds, dict) else {None: seeds}
         found = {etype: self._with_negatives(etype, pairs) for etype, pairs in typed.items()}
         for i, name in enumerate(("seeds", "labels", "indexes")):
             values = {etype: each[i] for etype, each in found.items()}
             setattr(minibatch, name, values if isinstance(seeds, dict) else values[None])
-        return minibatch
 
-    def _with_negatives(
-        self, etype: Any, pairs: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _with_negatives(self, etype: Any, pairs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if pairs.dim() != 2 or pairs.shape[1] != 2:
             raise BadArgument(f"seeds are edges of shape (N, 2); found {tuple(pairs.shape)}")
         others = self._sample_with_etype(pairs, etype)
@@ -288,6 +287,5 @@ class SeedEdgesExcluder(Stage):
         super().__init__(datapipe)
         self.args, self.options = args, options
 
-    def change(self, minibatch: MiniBatch) -> MiniBatch:
-        """Leave the seeds out."""
+    def _change(self, minibatch: MiniBatch) -> MiniBatch:
         return exclude_seed_edges(minibatch, *self.args, **self.options)
