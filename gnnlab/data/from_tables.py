@@ -238,11 +238,10 @@ def read_new_tables(
         isinstance(each, Mapping) for each in given_tables
     ):
         raise InvalidInput("expected a TableReport, and tables in dictionaries by type")
-    specs = {}
+    specs: dict[Any, Any] = {}
     for given, table in [pair for each in given_tables for pair in each.items()]:
-        kinds = [
-            kind for kind in report.specs if given in (kind, kind[1] * isinstance(kind, tuple))
-        ]
+        kinds: list[Any] = [k for k in report.specs if isinstance(k, tuple) and k[1] == given]
+        kinds = [given] if given in report.specs else kinds
         if len(kinds) != 1:
             raise NotFound(f"no table was of type {given!r}; there are {describe(report.specs)}")
         specs[kinds[0]] = replace(report.specs[kinds[0]], table=table)

@@ -1,10 +1,10 @@
 """Appending new nodes and edges to a partition on disk.
 
 Old nodes keep their part and their original ID, that in the user's graph; new ones come to the part
-with most of their neighbors and follow the old ones there. The result is, array for array, that of
-``partition_graph`` with the larger graph and the same parts; but no part is chosen again, edges are
-inserted, not sorted, and arrays that stay as they are become hard links. A part owns a range of new
-IDs, so these move up behind new nodes and edges.
+with most of their neighbors. The result is, array for array, that of ``partition_graph`` with the
+larger graph and the same parts, but no part is chosen again, and arrays that stay as they are
+become hard links: those of parts and types without new rows. A part owns a range of new IDs, so
+these move up behind new nodes and edges.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _arrays(
 def _rows(
     old: torch.Tensor, before: torch.Tensor, more: torch.Tensor, ids: torch.Tensor, first: int
 ) -> torch.Tensor:
-    """Return the rows ``ids``: of ``old``, which has those ``before``, and from ``first`` of more."""
+    """Return rows by original ID: of ``old``, which has ``before``, and of ``more``."""
     old = old if old.shape[1:] == more.shape[1:] else pad_keys(old, more.shape[1:])
     place, is_new = torch.empty(first, dtype=torch.int64), ids >= first
     place[before] = torch.arange(len(before))

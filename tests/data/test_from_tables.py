@@ -212,8 +212,10 @@ def test_other_frames_need_columns_only() -> None:
         def __getitem__(self, name: str) -> Any:
             return pd.Series(["a", "b"])
 
-    g, _ = graph_from_tables({"t": NodeTable(Frame(), "name")}, {})
+    g, report = graph_from_tables({"t": NodeTable(Frame(), "name")}, {})
     assert keys_of(g).tolist() == ["a", "b"]
+    g, _ = append_tables(g, report, {"t": {"name": ["ccc"]}})
+    assert keys_of(g).tolist() == ["a", "b", "ccc"]
 
 
 def test_wrong_tables() -> None:
