@@ -18,7 +18,7 @@ from tests.helpers import ROOT, run_script
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("fastapi") is None or importlib.util.find_spec("httpx") is None,
-    reason="the extra [serve] is not installed",
+    reason='the extra [serve] is not installed: pip install -e ".[serve]"',
 )
 
 # Starts the server, asks, and ends it amid further requests; prints what came of all.
