@@ -44,7 +44,14 @@ Cell = dict[str, Any]
 SOLUTIONS = re.compile(r"[^.。]*\]\((?:\.\./)+solutions/[^)]*\)[^.。]*[.。]")
 ONLINE = re.compile(r"^.*\]\(https://(?:colab\.|mybinder\.)[^)]*\)\n*", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-GRADE = "from gnnlab.exercises.grading import grade\n\ngrade({!r}, {}, answer_{}, {!r})"
+GRADE = """\
+import sys
+
+for _ in [name for name in sys.modules if name.startswith("gnnlab.exercises")]:
+    del sys.modules[_]  # import them as they are on disk, not as this notebook may have made them
+from gnnlab.exercises.grading import grade
+
+grade({!r}, {}, answer_{}, {!r})"""
 
 NBGRADER_CONFIG = """\
 from nbgrader.converters import Autograde
