@@ -52,7 +52,7 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
-test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
+test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.serve $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
 		--ignore=tests/backends --ignore-glob='gnnlab/*/*triton*.py' \
 		$(if $(CI)$(ALL),,$(DGL:%=--ignore=%)) \
@@ -187,5 +187,6 @@ $(eval $(call environment,lab))
 $(eval $(call environment,test,lab))
 $(eval $(call environment,pyg))
 $(eval $(call environment,ray))
+$(eval $(call environment,serve))
 $(eval $(call environment,site))
 $(eval $(call environment,dev,lab test pyg))

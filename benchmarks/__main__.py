@@ -7,6 +7,7 @@ python -m benchmarks faults --jobs 20 --seed 0
 python -m benchmarks gpu --size M
 python -m benchmarks papers --scale 0.02
 python -m benchmarks limits --size S
+python -m benchmarks serving --size S
 python -m benchmarks predictions --minutes 55
 """
 
@@ -85,6 +86,11 @@ def main(arguments: list[str] | None = None) -> int:
     best.add_argument("--rounds", type=int, default=5, help="times each is run (default 5)")
     best.add_argument("--no-remote", action="store_true", help="start no servers")
     best.set_defaults(command=_limits)
+
+    asked = commands.add_parser("serving", help="measure how long a request takes")
+    asked.add_argument("--size", default="S", help="T, S or M (default S)")
+    asked.add_argument("--requests", type=int, default=1000, help="of each way (default 1000)")
+    asked.set_defaults(command=_serving)
 
     held = commands.add_parser("predictions", help="compare predicted with measured epochs")
     held.add_argument(
@@ -233,6 +239,17 @@ def _limits(options: argparse.Namespace) -> int:
     torch.set_num_threads(1)
     folder = data.folder_of(options.size)
     rows = limits.measure(folder, options.size, options.rounds, not options.no_remote)
+    _print({**machine.describe(), "size": options.size, "threads": "1"}, [rows])
+    return 0
+
+
+def _serving(options: argparse.Namespace) -> int:
+    import torch
+
+    from benchmarks import serving
+
+    torch.set_num_threads(1)
+    rows = serving.measure(data.folder_of(options.size), options.requests)
     _print({**machine.describe(), "size": options.size, "threads": "1"}, [rows])
     return 0
 

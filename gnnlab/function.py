@@ -6,10 +6,6 @@ the graph gets a description, not code, it can choose a kernel that never stores
 
 In the names, ``u`` is the source of an edge, ``v`` its destination and ``e`` the edge itself:
 ``u_dot_v``, ``e_sub_v``, … exist for every ordered pair and the operations add, sub, mul, div, dot.
-
-References
-----------
-DGL user guide, section 2.1, "Built-in functions and message passing APIs".
 """
 
 from __future__ import annotations
@@ -139,14 +135,7 @@ def src_mul_edge(src: str, edge: str, out: str) -> Message:
 
 
 def sum(msg: str, out: str) -> Reduce:
-    """Add up the messages ``msg`` into the node feature ``out``.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.sum("m", "h")
-    Reduce(op='sum', msg='m', out='h')
-    """
+    """Add up the messages ``msg`` into the node feature ``out``."""
     return Reduce("sum", msg, out)
 
 
@@ -180,12 +169,6 @@ def _binary(lhs_target: str, op: str, rhs_target: str) -> Callable[[str, str, st
         Names of the left and the right feature.
     out : str
         Name of the message.
-
-    Examples
-    --------
-    >>> import gnnlab.function as fn
-    >>> fn.{name}("x", "y", "m").op
-    '{op}'
     """
     return message
 

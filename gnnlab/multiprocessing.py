@@ -81,23 +81,6 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
 
     Without a process group, pass the tensor to child processes. In a process group, each rank calls
     this once and all get the same memory; all ranks must be on one machine.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    dtype : torch.dtype
-
-    Returns
-    -------
-    torch.Tensor
-        On the CPU, of the given shape and dtype.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> y = dgl.multiprocessing.shared_tensor((3, 2))
-    >>> y.shape, y.is_shared()
-    (torch.Size([3, 2]), True)
     """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     size = math.prod(shape) * dtype.itemsize
@@ -153,14 +136,6 @@ def shared_file(size: int) -> Iterator[tuple[int, str]]:
 
     Yields a file descriptor, and a path by which other processes of this user can open the file,
     both valid inside the ``with``. Raises OSError if there is not enough memory.
-
-    Examples
-    --------
-    >>> import os
-    >>> from gnnlab.multiprocessing import shared_file
-    >>> with shared_file(100) as (descriptor, name):
-    ...     os.stat(name).st_size
-    100
     """
     if hasattr(os, "memfd_create"):  # Linux: in memory, not limited by /dev/shm
         with open(os.memfd_create("gnnlab"), "r+b") as file:

@@ -106,16 +106,5 @@ def generator(device: torch.device | str = "cpu") -> torch.Generator:
 
     A sampler that draws with it is a function of (seed, epoch, batch), as the library's are: a
     loader makes the same batches in its own thread and in worker processes.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.random import generator, stream
-    >>> with stream(0, 1, 2):
-    ...     first = torch.randperm(5, generator=generator())
-    >>> with stream(0, 1, 2):
-    ...     again = torch.randperm(5, generator=generator())
-    >>> torch.equal(first, again)
-    True
     """
     return torch.Generator(device).manual_seed(next_key() & (2**63 - 1))

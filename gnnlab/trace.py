@@ -226,12 +226,6 @@ def span(kind: str, step: int | None = None, **info: int | float | str) -> Any:
         By default the step that this thread recorded last.
     **info
         Numbers and text.
-
-    Examples
-    --------
-    >>> from gnnlab import trace
-    >>> with trace.span("allreduce", bytes=4096):
-    ...     pass
     """
     return _OFF if _writer is None else _Span(kind, step, info)
 

@@ -49,33 +49,6 @@ def test_a_graph_is_made_from_edges_csc_arrays_edge_index_or_a_graph_of_the_libr
         assert [ends.tolist() for ends in g.edges()] == [src.tolist(), dst.tolist()]
 
 
-def test_a_graph_of_csc_arrays_has_its_edges_in_the_order_of_the_slots() -> None:
-    g = small.Graph.from_csc([0, 1, 3], [1, 0, 1])
-    assert [ends.tolist() for ends in g.edges()] == [[1, 0, 1], [0, 1, 1]]
-    assert small.NeighborSampler([-1]).sample(g, [1])[2][0].edata[small.EID].tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: small.Graph([0, 1], [1]), "found 2 and 1"),
-        (lambda: small.Graph([0, 7], [1, 1], 5), "allowed: 0 to 4"),
-        (lambda: small.Graph([0, -1], [1, 1]), "IDs start at 0"),
-        (lambda: small.Graph([0.5], [1.0]), "must be integers"),
-        (lambda: small.Graph.from_csc([0, 2, 1], [0]), "rise from 0 to 1"),
-        (lambda: small.Graph.from_csc([], []), "rise from 0 to 0"),
-        (lambda: small.NeighborSampler([]), "an int from -1"),
-        (lambda: small.NeighborSampler(None), "an int from -1"),
-        (lambda: small.NeighborSampler(5), r"a list, .* per layer; found 5"),
-        (lambda: small.NeighborSampler([2.5]), "an int from -1"),
-        (lambda: small.NeighborSampler([-2]), "an int from -1"),
-    ],
-)
-def test_what_cannot_be_is_refused_when_it_is_made(make, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [
@@ -98,24 +71,7 @@ def test_ids_may_be_integers_of_any_size(toy) -> None:
         assert torch.equal(small.NeighborSampler([-1]).sample(toy, ids)[0], expected)
 
 
-def test_what_is_no_graph_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"expected a Graph of .*, then seeds; found NoneType"):
-        small.NeighborSampler([2]).sample(None, [0])
-    g = dgl.rand_graph(5, 10)
-    with pytest.raises(ValueError, match=r"expected a Graph of .* Graph\(\*g\.edges\(\)"):
-        small.NeighborSampler([2]).sample(g, [0])
-    with pytest.raises(ValueError, match="expected a Graph of"):
-        small.in_subgraph(g, torch.tensor([0]))
-
-
 # ---------------------------------------------------------------------------------- blocks
-def test_blocks_of_all_neighbors(toy) -> None:
-    input_nodes, output_nodes, (first, last) = small.NeighborSampler([-1, -1]).sample(toy, [0])
-    assert (input_nodes.tolist(), output_nodes.tolist()) == ([0, 1, 2, 3, 4, 5], [0])
-    assert [ends.tolist() for ends in last.edges()] == [[1, 2], [0, 0]]
-    assert [ends.tolist() for ends in first.edges()] == [[1, 2, 3, 4, 5], [0, 0, 1, 1, 2]]
-    assert first.edata[small.EID].tolist() == [0, 1, 2, 3, 4]
-    assert first.dstdata[small.NID].tolist() == last.srcdata[small.NID].tolist() == [0, 1, 2]
 
 
 def test_the_adjacency_sums_or_averages_messages(toy) -> None:
@@ -147,11 +103,6 @@ def test_a_sampler_of_ones_own(toy) -> None:
     assert input_nodes.tolist() == [0, 2, 1, 5, 3]
     with pytest.raises(NotImplementedError, match="sample_frontier"):
         small.BlockSampler(1).sample(toy, [0])
-
-
-def test_a_frontier_must_end_at_the_seeds(toy) -> None:
-    with pytest.raises(ValueError, match="ends at node 1"):
-        small.to_block(toy, [0, 2])
 
 
 # ------------------------------------------------------------------- equal to the library

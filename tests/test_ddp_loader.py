@@ -119,28 +119,6 @@ def test_an_error_in_the_sampler_arrives_in_the_loop() -> None:
         list(DDPLoader(None, torch.arange(5), Broken(), 2, rank=0, world_size=1))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"batch_size": 0}, "from 1; found 0"),
-        ({"rank": 2}, "found 2, 2"),
-        ({"rank": "0"}, "found '0', 2"),
-        ({"prefetch": -1}, "from 0; found -1"),
-        ({"indices": torch.ones(4)}, "must be integers"),
-        ({"indices": 5}, r"of shape \(N,\); found torch.int64, \(\)"),
-        ({"node_feats": "feat"}, "come in lists"),
-        ({"rank": None, "world_size": None}, "no process group"),
-        ({"indices": torch.ones(4, dtype=torch.bool)}, "nonzero"),
-        ({"sampler": Seeds}, "an object with sample"),
-        ({"node_feats": ["feat"], "features": {"x": torch.ones(4)}}, r"only \['x'\]"),
-    ],
-)
-def test_what_cannot_be_is_refused_when_it_is_made(change, message) -> None:
-    arguments = {"indices": torch.arange(4), "sampler": Seeds(), "batch_size": 2}
-    with pytest.raises(ValueError, match=message):
-        DDPLoader(None, **{**arguments, "rank": 0, "world_size": 2, **change})
-
-
 RANK = """
 import doctest, sys
 sys.path[:0] = sys.argv[1:]

@@ -63,31 +63,6 @@ def test_prepare_mp_takes_a_graph_of_the_small_library() -> None:
             fork.prepare_mp(other)
 
 
-def test_prepare_mp_asks_other_graphs_the_questions_that_make_formats() -> None:
-    asked = []
-
-    class OldGraph:
-        def num_edges(self):
-            return 1
-
-        def __getattr__(self, name):
-            if name == "create_formats_":
-                raise AttributeError(name)
-            return lambda nodes: asked.append((name, nodes))
-
-    fork.prepare_mp(OldGraph())
-    assert asked == [("in_degrees", 0), ("out_degrees", 0), ("find_edges", [0])]
-
-
-def test_fix_openmp_changes_nothing_where_there_was_no_fork() -> None:
-    @fork.fix_openmp
-    def add(a: int, *, b: int) -> int:
-        """Add."""
-        return a + b
-
-    assert add(1, b=2) == 3 and add.__name__ == "add" and add.__doc__ == "Add."
-
-
 def test_results_and_errors_come_through_the_thread() -> None:
     def fail() -> None:
         raise KeyError("inner")
@@ -210,12 +185,6 @@ def test_a_fork_after_a_question_that_started_the_driver(
         fork.check_fork()
 
 
-def test_a_fork_is_refused_while_openmp_cannot_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork, "rest_openmp", lambda: False)
-    with pytest.raises(fork.ForkError, match="fix_openmp"):
-        fork.check_fork()
-
-
 def test_openmp_is_found_in_a_folder_with_spaces(tmp_path: Path) -> None:
     run_script(
         """
@@ -236,19 +205,6 @@ def test_openmp_is_found_in_a_folder_with_spaces(tmp_path: Path) -> None:
         """,
         args=[str(tmp_path)],
     )
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["Cannot re-initialize CUDA in forked subprocess.", "CUDA error: initialization error"],
-)
-def test_errors_of_cuda_in_a_forked_child_name_the_remedy(said: str) -> None:
-    def use_gpu() -> None:
-        raise RuntimeError(said)
-
-    with pytest.raises(RuntimeError) as caught:
-        fork._in_new_thread(use_gpu)
-    assert "Start fresh interpreters" in caught.value.__notes__[0]
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")

@@ -8,12 +8,9 @@ is above all levels and may import everything; so nothing inside may ``import gn
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from tests.helpers import ROOT, run_script
 
@@ -131,75 +128,6 @@ def _circles(modules: dict[str, Path], imports: dict[str, list[Import]]) -> list
 def test_each_package_imports_only_from_below() -> None:
     wrong = faults(ROOT / "gnnlab", LEVELS)
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.fixture
-def example(tmp_path: Path) -> Path:
-    """Two packages: ``low`` (level 0) and ``high`` (level 1); nothing wrong."""
-    files = {
-        "__init__.py": "from .high import b",
-        "low.py": "import os",
-        "high/__init__.py": "from gnnlab.high.b import thing",
-        "high/a.py": "def late():\n    import os",
-        "high/b.py": "from gnnlab import low\nfrom .a import late",
-    }
-    for name, source in files.items():
-        (tmp_path / "gnnlab" / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / "gnnlab" / name).write_text(source)
-    return tmp_path / "gnnlab"
-
-
-TWO_LEVELS = [{"low"}, {"high"}]
-
-
-def test_checker_accepts_a_sound_package(example: Path) -> None:
-    assert faults(example, TWO_LEVELS) == []
-
-
-@pytest.mark.parametrize(
-    ("file", "source", "fault"),
-    [
-        ("low.py", "import gnnlab.high.a", "low.py:1: 'low' may not import gnnlab.high.a"),
-        ("low.py", "from gnnlab import high", "low.py:1: 'low' may not import gnnlab.high"),
-        ("low.py", "from .high.a import late", "low.py:1: 'low' may not import gnnlab.high.a"),
-        ("low.py", "import gnnlab as dgl", "low.py:1: 'low' may not import gnnlab"),
-        (
-            "low.py",
-            """
-            def late():
-                try:
-                    with open("x"):
-                        from . import high
-                except OSError:
-                    pass
-            """,
-            "low.py:5: 'low' may not import gnnlab.high",
-        ),
-        (
-            "high/c.py",
-            "from ..low import x\nfrom .nowhere import y",
-            "gnnlab.high.nowhere does not",
-        ),
-        ("high/a.py", "from .b import late", "a.py:1: circular import gnnlab.high.b -> gnnlab.hi"),
-        (
-            "high/a.py",
-            "if TYPE_CHECKING:\n    from .b import thing",
-            "a.py:2: circular import gnnlab.high.b -> gnnlab.high.a -> gnnlab.high.b",
-        ),
-        ("new.py", "", "'new' has no level"),
-    ],
-)
-def test_checker_finds(example: Path, file: str, source: str, fault: str) -> None:
-    (example / file).write_text(textwrap.dedent(source))
-    wrong = faults(example, TWO_LEVELS)
-    assert wrong and fault in wrong[0]
-
-
-def test_checker_lets_a_module_have_a_level_of_its_own(example: Path) -> None:
-    (example / "low.py").write_text("from gnnlab.high import a")
-    assert faults(example, [{"high.a"}, {"low"}, {"high"}]) == []
-    (example / "high/a.py").write_text("from gnnlab.high import b")
-    assert "'high.a' may not import gnnlab.high.b" in faults(example, [{"high.a"}, *TWO_LEVELS])[0]
 
 
 def test_importing_changes_nothing() -> None:

@@ -7,14 +7,12 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from tests.emulate import NO_WHEELS
 from tests.helpers import NO_INDEX, ROOT
 
 pytestmark = pytest.mark.thorough("make test has installed the pins of this system")
@@ -80,29 +78,3 @@ def test_pins_have_wheels(system: str, python: str, resolved: dict) -> None:
     assert {"torch", "jupyterlab", "pytest", "ruff"} <= {each.name for each in chosen}
     loose = {(c.name, str(c.specifier)) for c in chosen if not c.name.startswith(CUDA)} - pinned
     assert not loose, "not pinned, though it is installed there"
-
-
-# As tests/emulate.py calls them.
-EMULATED = {
-    "Linux on ARM": "linux-arm",
-    "macOS on Apple silicon": "macos",
-    "Windows on x86-64": "windows",
-}
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_emulated_systems_lack_the_packages_without_wheels(
-    system: str, resolved: dict, tmp_path: Path
-) -> None:
-    """All others have wheels everywhere: they are chosen for each system above."""
-    check(resolved[system, PYTHONS[0]])  # the index answers
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
-    needs = [Requirement(text) for text in project["dependencies"]]
-    needs += [Requirement(t) for texts in project["optional-dependencies"].values() for t in texts]
-    lacking = set()
-    for need in (need for need in needs if need.marker):
-        wanted = tmp_path / f"{need.name}.in"
-        wanted.write_text(f"{need.name}{need.specifier}\n")
-        if resolve(system, PYTHONS[0], source=wanted).returncode:
-            lacking.add(need.name)
-    assert lacking == set(NO_WHEELS.get(EMULATED.get(system, ""), ()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -98,29 +97,6 @@ def test_nothing_happens_where_nobody_asks(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_the_environment_may_ask(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace.start_if_asked(0)
-    assert not trace.is_on()
-    monkeypatch.setenv("THERE", str(folder.parent))
-    monkeypatch.setenv("GNNLAB_TRACE", "$THERE/trace")
-    trace.start_if_asked(4, "sampler", 1, "process 9")
-    trace.start_if_asked(5)
-    with trace.span("sample"):
-        pass
-    (event,) = trace.read(folder)
-    assert (event.rank, event.role, event.machine) == (4, "sampler", 1)
-    assert event.info == {"lane": "process 9"}
-
-
-def test_features_are_refused(folder: Path) -> None:
-    trace.start(folder)
-    with (
-        pytest.raises(InvalidInput, match="numbers and text; found Tensor"),
-        trace.span("fetch", rows=torch.ones(2)),
-    ):
-        pass
-
-
 @pytest.mark.parametrize("how", [{"prefetch": 0}, {"prefetch": 2}, {"num_workers": 2}])
 def test_loaders_record_their_steps(folder: Path, how: dict[str, int]) -> None:
     g, sampler = dgl.rand_graph(50, 200), NeighborSampler([3, 3])
@@ -172,22 +148,6 @@ def test_a_loader_holds_no_batch(folder: Path) -> None:
     del batch
     assert freed == [1]
     assert len(list(batches)) == 1
-
-
-def test_threads_have_lanes(folder: Path) -> None:
-    trace.start(folder)
-
-    def work(step: int) -> None:
-        with trace.span("sample", step), trace.span("fetch"):
-            pass
-
-    threads = [threading.Thread(target=work, args=(i,), name=f"worker {i}") for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    found = {(e.kind, e.step, e.info["lane"]) for e in trace.read(folder)}
-    assert found == {(k, i, f"worker {i}") for i in range(4) for k in ("sample", "fetch")}
 
 
 def test_a_killed_process_leaves_its_events(folder: Path) -> None:
@@ -254,17 +214,6 @@ def test_a_folder_that_is_gone_ends_the_trace_of_a_child(folder: Path) -> None:
         assert os.wait()[1] == 0
         """
     )
-
-
-def test_a_late_thread_writes_nowhere_else(folder: Path) -> None:
-    """It has the writer in hand when recording ends, and files opened since get its number."""
-    trace.start(folder)
-    writer = trace._writer
-    assert writer is not None
-    trace.start(folder / "next")
-    writer.write(Event("sample", 0.0, 1.0, rank=0))
-    trace.stop()
-    assert trace.read(folder) == trace.read(folder / "next") == []
 
 
 def test_seconds_count_each_moment_once() -> None:

@@ -84,12 +84,15 @@ class TableReport:
         Type → :class:`NodeTable` or :class:`EdgeTable`, without the table.
     means : dict
         Type → what fills the columns of ``feat``, if ``empty="fill"``.
+    dates : set
+        (type, column) of dates.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     classes: dict[tuple[Any, str], list[Any]] = field(default_factory=dict)
     specs: dict[Any, Any] = field(default_factory=dict)
     means: dict[Any, list[float]] = field(default_factory=dict)
+    dates: set[tuple[Any, str]] = field(default_factory=set)
     empty: str = "error"
 
     def __str__(self) -> str:
@@ -230,8 +233,13 @@ def read_new_tables(
     import pandas as pd
 
     _check_policies(duplicates=duplicates, unknown=unknown)
+    given_tables = [{} if each is None else each for each in (nodes, edges)]
+    if not isinstance(report, TableReport) or not all(
+        isinstance(each, Mapping) for each in given_tables
+    ):
+        raise InvalidInput("expected a TableReport, and tables in dictionaries by type")
     specs = {}
-    for given, table in [*(nodes or {}).items(), *(edges or {}).items()]:
+    for given, table in [pair for each in given_tables for pair in each.items()]:
         kinds = [
             kind for kind in report.specs if given in (kind, kind[1] * isinstance(kind, tuple))
         ]
@@ -240,7 +248,7 @@ def read_new_tables(
         specs[kinds[0]] = replace(report.specs[kinds[0]], table=table)
     tables = {kind: spec for kind, spec in specs.items() if isinstance(spec, NodeTable)}
     others = {kind: spec for kind, spec in specs.items() if isinstance(spec, EdgeTable)}
-    report = replace(report, counts={})
+    report = replace(report, counts={})  # the rest is read only
     known = {ntype: pd.Index(each) for ntype, each in keys.items()}
     rows, ends = _read_tables(known, tables, others, duplicates, unknown, report)
     return {ntype: data for ntype, (count, data) in rows.items() if count}, ends, report
@@ -496,6 +504,12 @@ def _features(
         if not is_new and name not in columns:
             continue
         given = _column(columns, name, what)
+        if is_new and given.dtype.kind == "M":
+            report.dates.add((what, name))
+        if (given.dtype.kind == "M") != ((what, name) in report.dates):
+            raise InvalidInput(
+                f"{what}, column {name!r}: dates and other values mixed; found {given.dtype}"
+            )
         is_label = name == spec.label and name not in spec.keep
         feature = "label" if is_label else name
         if (what, name) in report.classes or (is_new and (is_label or given.dtype.kind == "O")):

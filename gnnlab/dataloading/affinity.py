@@ -19,14 +19,7 @@ def choose_cores(
     loader_cores: Sequence[int] | None,
     compute_cores: Sequence[int] | None,
 ) -> tuple[list[int], list[int]]:
-    """Choose a core for each worker, and the cores of the training process, of those allowed.
-
-    Examples
-    --------
-    >>> from gnnlab.dataloading.affinity import choose_cores
-    >>> choose_cores(2, range(6), None, None)
-    ([0, 1], [2, 3, 4, 5])
-    """
+    """Choose a core for each worker, and the cores of the training process, of those allowed."""
     if num_workers < 1:
         raise InvalidInput(
             "enable_cpu_affinity places worker processes on cores, and this loader has none; give "

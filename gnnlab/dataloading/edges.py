@@ -195,10 +195,6 @@ def as_edge_prediction_sampler(
     (1, 2)
     >>> 0 in blocks[0].edata[dgl.EID], 4 in blocks[0].edata[dgl.EID]
     (False, False)
-
-    References
-    ----------
-    DGL user guide, chapters 6.2 and 6.3.
     """
     return EdgePredictionSampler(
         sampler, exclude, reverse_eids, reverse_etypes, negative_sampler, prefetch_labels

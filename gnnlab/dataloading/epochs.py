@@ -18,6 +18,8 @@ from gnnlab.dataloading import executors
 from gnnlab.dataloading.executors import Executor, Inline, Thread, Workers
 from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.errors import InvalidInput, whole_number
+from gnnlab.graph.ids import as_integers
+from gnnlab.graph.relation import check_ids
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.system.ending import await_torch_at_exit
 
@@ -102,6 +104,7 @@ class Loader:
         *,
         use_ddp: bool | tuple[int, int] = False,
         ddp_seed: int = 0,
+        sampler: Any = None,
         workers: Workers | None = None,
         prefetch: int = 0,
     ) -> None:
@@ -111,13 +114,21 @@ class Loader:
         self.indices, self.batch_size = indices, whole_number(batch_size, "batch_size", 1)
         self.shuffle, self.drop_last, self.seed = shuffle, drop_last, seed
         self.use_ddp, self.ddp_seed = use_ddp, ddp_seed
+        drawn = all(hasattr(sampler, name) for name in ("__iter__", "__len__"))
+        if sampler is not None and (shuffle or not drawn):
+            raise InvalidInput(
+                "sampler= draws positions of seeds and replaces shuffle, such as "
+                f"torch.utils.data.WeightedRandomSampler; found {type(sampler).__name__} and "
+                f"shuffle={shuffle}. What makes mini-batches of the seeds is graph_sampler"
+            )
+        self.sampler, self._num_seeds = sampler, len(indices if sampler is None else sampler)
         self.prefetch = whole_number(prefetch, "prefetch", 0)
         self._workers, self._position = workers, Position()
         if not len(indices):
             warnings.warn("there are no seeds, so the loader has no mini-batch", stacklevel=3)
-        elif drop_last and len(indices) < self.batch_size:
+        elif drop_last and self._num_seeds < self.batch_size:
             warnings.warn(
-                f"drop_last leaves out the only mini-batch: there are {len(indices)} seeds and "
+                f"drop_last leaves out the only mini-batch: there are {self._num_seeds} seeds and "
                 f"batch_size is {batch_size}. Take smaller batches, or drop_last=False",
                 stacklevel=3,
             )
@@ -140,8 +151,8 @@ class Loader:
 
     def seeds_of_batches(self, key: int) -> Iterator[Any]:
         """Split this rank's share of the (shuffled) seeds into batches."""
-        count = len(self.indices)
-        order = torch.arange(count)
+        count = self._num_seeds
+        order = torch.arange(count) if self.sampler is None else self._draw(key)
         if self.shuffle:
             generator = torch.Generator().manual_seed(key & (2**63 - 1))
             order = torch.randperm(count, generator=generator)
@@ -151,6 +162,19 @@ class Loader:
             order = order[share]
         for start in range(0, len(self) * self.batch_size, self.batch_size):
             yield self.indices.take(order[start : start + self.batch_size])
+
+    def _draw(self, key: int) -> torch.Tensor:
+        """Return the positions that ``sampler`` draws with the key as the seed of torch."""
+        with torch.random.fork_rng(devices=()):
+            torch.default_generator.manual_seed(key & (2**63 - 1))
+            drawn = as_integers(list(self.sampler), "positions from sampler=").long()
+        if drawn.shape != (self._num_seeds,):
+            raise InvalidInput(
+                f"sampler= must yield len(sampler) = {self._num_seeds} positions; found shape "
+                f"{tuple(drawn.shape)}"
+            )
+        check_ids(drawn, len(self.indices), "position from sampler=, of a seed,")
+        return drawn
 
     # -------------------------------------------------------------- iteration
     def __iter__(self) -> Iterator[Any]:
@@ -182,7 +206,7 @@ class Loader:
 
     def __len__(self) -> int:
         """Number of mini-batches of an epoch (on this rank)."""
-        seeds = share_size(len(self.indices), self._rank()[1], self.drop_last)
+        seeds = share_size(self._num_seeds, self._rank()[1], self.drop_last)
         return seeds // self.batch_size if self.drop_last else -(-seeds // self.batch_size)
 
     # --------------------------------------------------------------- position
@@ -221,7 +245,7 @@ class Loader:
     def _batching(self) -> dict[str, int]:
         """Return the options that, with the key, decide which seeds are in which batch."""
         return {
-            "seeds": len(self.indices),
+            "seeds": self._num_seeds,
             "ranks": self._rank()[1],
             "batch_size": self.batch_size,
             "drop_last": int(self.drop_last),

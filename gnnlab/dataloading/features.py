@@ -98,10 +98,6 @@ def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
     >>> g.ndata["x"] = torch.arange(10)
     >>> next(iter(dgl.dataloading.DataLoader(g, [4, 2], Parts(), batch_size=2))).ndata["x"]
     tensor([4, 2])
-
-    References
-    ----------
-    DGL user guide, chapter 6.8, "Feature Prefetching".
     """
     _add_names(g, feature_names, "src_frames")
 

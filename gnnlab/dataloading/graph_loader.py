@@ -24,16 +24,7 @@ from gnnlab.system.ending import await_torch_at_exit
 
 
 def collate_graphs(items: Sequence[Any]) -> Any:
-    """Combine several items: graphs are batched, tensors and numbers stacked, tuples zipped.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> from gnnlab.dataloading.graph_loader import collate_graphs
-    >>> both, labels = collate_graphs([(dgl.graph(([0], [1])), 3), (dgl.graph(([1], [0])), 4)])
-    >>> both.num_nodes(), labels
-    (4, tensor([3, 4]))
-    """
+    """Combine several items: graphs are batched, tensors and numbers stacked, tuples zipped."""
     first = items[0]
     if isinstance(first, Graph):
         return batch(items)
@@ -69,10 +60,6 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
     ...     print(graphs.num_nodes(), labels)
     7 tensor([3, 4])
     5 tensor([5])
-
-    References
-    ----------
-    DGL user guide, chapter 5.4, "Graph Classification".
     """
 
     def __init__(

@@ -46,10 +46,6 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[Any
     ...     print(rows, block.in_degrees())
     slice(0, 3, None) tensor([1, 2, 0])
     slice(3, 4, None) tensor([1])
-
-    References
-    ----------
-    DGL user guide, chapter 6.6, "Exact Offline Inference on Large Graphs".
     """
     if g.is_block:
         raise InvalidInput("full_neighbor_blocks() needs a graph; found a block", code="is_block")

@@ -60,11 +60,6 @@ class LaborSampler(NeighborSampler):
     ...     print(len(input_nodes) > 250, 400 < blocks[0].num_edges() < 600)
     True True
     False True
-
-    References
-    ----------
-    Balin and Çatalyürek, "Layer-Neighbor Sampling – Defusing Neighborhood Explosion in GNNs",
-    NeurIPS 2023.
     """
 
     def __init__(

@@ -82,6 +82,11 @@ class DataLoader(Loader):
         ``{"node": {"feat": 500000}, "edge": {"weight": 10000}}``, for each node or edge type that
         has the feature: those of nodes with most out-edges. After a write, rows come from main
         memory until the next iteration. See :meth:`cache_info`.
+    sampler : torch.utils.data.Sampler, optional
+        Draws the seeds of an epoch, as positions in ``indices``, perhaps repeatedly:
+        ``WeightedRandomSampler(weights, num_samples)`` for rare labels. Without a generator of its
+        own, it draws by the key of the epoch, hence the same on all ranks. A seed that stands in a
+        batch several times has as many rows in the blocks and in ``output_nodes``.
     **kwargs
         ``persistent_workers``, ``prefetch_factor``, ``timeout``, ``worker_init_fn``,
         ``multiprocessing_context`` go to :class:`torch.utils.data.DataLoader`.
@@ -132,6 +137,7 @@ class DataLoader(Loader):
         seed: int | None = None,
         seed_times: Any = None,
         gpu_cache: Mapping[str, Mapping[str, int]] | None = None,
+        sampler: Any = None,
         **kwargs: Any,
     ) -> None:
         check_sampler(graph_sampler, "graph_sampler", "sample(g, indices)")
@@ -164,6 +170,7 @@ class DataLoader(Loader):
             seed,
             use_ddp=use_ddp,
             ddp_seed=ddp_seed,
+            sampler=sampler,
             workers=Workers(self.num_workers, kwargs) if num_workers else None,
             prefetch=prefetch,
         )
@@ -242,7 +249,8 @@ class DataLoader(Loader):
         if isinstance(time, str):
             for graph in self._sources():
                 sort_by_time(graph, time)  # before workers are forked, which then share it
-        return GraphRecipe(self._sources(), self.graph_sampler, self.device, self._transfer)
+        how = self.graph_sampler, self.device, self._transfer, self.sampler is not None
+        return GraphRecipe(self._sources(), *how)
 
     def _begin_transfer(self) -> None:
         output = getattr(innermost(self.graph_sampler), "output_device", None)

@@ -4,10 +4,6 @@ A negative sampler is any callable that takes a graph and the edges of a mini-ba
 pairs of nodes. The samplers of this module draw ``k`` pairs per edge. Pairs are a function of the
 seed, the epoch, the batch and the edge's ID, so an edge gets the same pairs in every thread, worker
 and rank, whatever other edges are in the batch (but for :class:`InBatch`, which pairs them).
-
-References
-----------
-DGL user guide, chapter 6.3, "Training GNN for Link Prediction with Neighborhood Sampling".
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ import torch
 
 from gnnlab import random, trace
 from gnnlab.dataloading.features import attach_features, fetch_ahead, graphs_in, renew
-from gnnlab.dataloading.sampler import check_ids_of, innermost, to_device
+from gnnlab.dataloading.repeats import distinct, repeat
+from gnnlab.dataloading.sampler import BlockSampler, check_ids_of, innermost, to_device
 from gnnlab.dataloading.transfer import Transfer
 from gnnlab.graph.graph import Graph
 
@@ -71,13 +72,20 @@ class GraphRecipe(Recipe):
         sampler: Any,
         device: torch.device,
         transfer: Transfer | None = None,
+        draws: bool = False,
     ) -> None:
-        self.graphs, self.sampler = graphs, sampler
+        self.graphs, self.sampler, self.draws = graphs, sampler, draws
         self.device, self.transfer = device, transfer
 
     def draw(self, seeds: Any) -> Any:
-        """Call the sampler, and check the IDs of its graphs."""
+        """Call the sampler, with distinct seeds if it makes blocks, and check IDs of its graphs."""
+        found: dict[str, Any] = {}
+        # On a GPU, the host would wait for each search; so only for seeds that a sampler draws.
+        is_searched = self.draws or self.graphs[0].device.type == "cpu"
+        if is_searched and isinstance(self.sampler, BlockSampler):
+            seeds, found = distinct(seeds)
         batch = self.sampler.sample(self.graphs[0], seeds)
+        batch = repeat(batch, found) if found else batch
         for part in graphs_in(batch):
             check_ids_of(self.graphs[0], part, "a graph of the mini-batch")
         return batch

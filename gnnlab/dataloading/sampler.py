@@ -7,10 +7,6 @@ whose features the model reads.
 
 To add a sampler, subclass :class:`BlockSampler` and define ``sample_frontier`` or
 ``sample_blocks``, or subclass :class:`Sampler` for mini-batches of another form.
-
-References
-----------
-DGL user guide, chapters 6.1 and 6.4.
 """
 
 from __future__ import annotations
@@ -366,7 +362,7 @@ class NeighborSampler(BlockSampler):
 
     References
     ----------
-    Hamilton, Ying and Leskovec, NeurIPS 2017. DGL user guide, chapter 6.1.
+    Hamilton, Ying and Leskovec, NeurIPS 2017.
     """
 
     #: Blocks depend on (key, number, seeds) of the batch alone: a loader may sample in a thread.

@@ -78,14 +78,6 @@ def read_indices(graph: Graph, indices: Any, times: Any = None) -> Seeds:
     """Return the seeds of a loader, from IDs or masks, or a dict of them by type.
 
     ``times`` has the time of each seed, in the same form.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, torch
-    >>> from gnnlab.dataloading.seeds import read_indices
-    >>> seeds = read_indices(dgl.rand_graph(3, 5), [False, True, True])
-    >>> len(seeds), seeds.take(torch.tensor([1]))
-    (2, tensor([2]))
     """
 
     def read(value: Any, kind: Any = None) -> torch.Tensor:

@@ -63,7 +63,6 @@ class Cache:
 
     Parameters
     ----------
-    transport : Transport
     num_bytes : int, optional
         Memory limit; features share it in proportion to their sizes. By default
         ``GNNLAB_CACHE_BYTES``, or 0.

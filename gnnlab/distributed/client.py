@@ -43,8 +43,6 @@ class Client:
 
     Parameters
     ----------
-    book : GraphPartitionBook
-    transport : Transport
     source : (str, str)
         Name of the graph and path of its JSON file, to open it again in another process.
     """

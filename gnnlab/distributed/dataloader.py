@@ -4,10 +4,6 @@ The ordinary loaders accept a :class:`DistGraph` too; features of the mini-batch
 their owners on first read. The names here are those of DGL's distributed package. Seeds are divided
 among trainers beforehand (:mod:`gnnlab.distributed.split`), so each trainer's loader iterates over
 all seeds that it is given.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed Sampling".
 """
 
 from __future__ import annotations
@@ -184,27 +180,6 @@ class DistEdgeDataLoader(_OfGraph, EdgeDataLoader):
         ``negative_sampler``, ``exclude``, ``reverse_eids``, ``reverse_etypes`` as for
         :func:`gnnlab.dataloading.as_edge_prediction_sampler`, with edge IDs of the partitioned
         graph; others as for :class:`DistNodeDataLoader`.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
-    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
-    path: ...
-    >>> dgl.distributed.initialize()
-    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
-    >>> loader = dgl.distributed.DistEdgeDataLoader(
-    ...     g,
-    ...     range(5),
-    ...     dgl.dataloading.NeighborSampler([2]),
-    ...     negative_sampler=dgl.dataloading.negative_sampler.Uniform(3),
-    ...     exclude="self",
-    ...     batch_size=5,
-    ... )
-    >>> for input_nodes, pair_graph, neg_graph, blocks in loader:
-    ...     print(pair_graph.num_edges(), neg_graph.num_edges(), blocks[0].num_edges())
-    5 15 0
     """
 
     def __init__(

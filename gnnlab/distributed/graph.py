@@ -5,10 +5,6 @@ that a mini-batch needs. Samplers, ``to_block`` and loaders accept it like an or
 
 Node and edge IDs are those assigned by partitioning, within their type. On a graph with several
 types, a query that names no type takes homogeneous IDs.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed Graph".
 """
 
 from __future__ import annotations

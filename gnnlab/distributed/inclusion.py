@@ -42,7 +42,6 @@ def inclusion_probabilities(
         Shape (T,): the IDs from which batches are drawn.
     fanouts : list of int
         As for :class:`~gnnlab.dataloading.NeighborSampler`; −1 for all.
-    batch_size : int
     replace : bool
         Whether neighbors are drawn with replacement.
 

@@ -173,7 +173,13 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
     new_ids = {policy: _new_ids(tensor) for policy, tensor in new_ids.items()}
 
     def take() -> None:
-        _take_states(contents, parts, all(own) and not any(moved))
+        same = all(own) and not any(moved)
+        for name, part in parts.items():
+            with single.restoring(f"{name} in {contents['file']}"):
+                _take_state(name, part, contents["states"][name], same)
+        if same:
+            with single.restoring(f"the random generators in {contents['file']}"):
+                single.set_generators(contents["generators"])
         for content in rows:
             _take_rows(content, parts, new_ids)
 
@@ -291,9 +297,8 @@ def _read_rows(file: Path, place: _Place, parts: Mapping[str, Any]) -> dict[str,
             raise InvalidInput(
                 f"{file}: {name} needs {tensor.dtype} of shape {shape}; found {found}"
             )
-        if known is not None:
-            moved = content["is_moved"] or not torch.equal(known, original_ids(tensor)[lo:hi])
-            content["is_moved"] = moved
+        if known is not None and not content["is_moved"]:
+            content["is_moved"] = not torch.equal(known, original_ids(tensor)[lo:hi])
     content["part"] = part
     return content
 
@@ -423,16 +428,6 @@ def _own_state(parts: Mapping[str, Any], place: _Place) -> dict[str, Any]:
         "values": values,
         "generators": single.get_generators(),
     }
-
-
-def _take_states(content: Mapping[str, Any], parts: Mapping[str, Any], same: bool) -> None:
-    """Load the states of all parts; ``same``: of the same partition and as many trainers."""
-    for name, part in parts.items():
-        with single.restoring(f"{name} in {content['file']}"):
-            _take_state(name, part, content["states"][name], same)
-    if same:
-        with single.restoring(f"the random generators in {content['file']}"):
-            single.set_generators(content["generators"])
 
 
 def _take_state(name: str, part: Any, state: Any, same: bool) -> None:

@@ -183,7 +183,6 @@ class Memory(SharedTensors):
     ----------
     job : str
         ID of the job.
-    machine : int
     timeout : float, optional
         Seconds to wait for another process to create the catalog. By default it is created here,
         and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep` and

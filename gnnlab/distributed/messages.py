@@ -87,7 +87,6 @@ class Update:
 
     Parameters
     ----------
-    name : str
     rows, grads : torch.Tensor
         Shapes (K,) and (K, …); rows may repeat.
     rule, options : str, dict
@@ -125,7 +124,6 @@ class Sample:
         the reply would be larger than :data:`MAX_REPLY` and than all edges of the part.
     key : int
         Random key of the layer, 64 bits.
-    replace : bool
     weights : tuple of str or None
         Full name of the tensor with the weights, per edge type; empty for none at all.
     excluded : dict of torch.Tensor

@@ -24,14 +24,7 @@ from gnnlab.partition.book import PartitionPolicy
 
 
 def read_size(memory: Any) -> int:
-    """Read a number of bytes, as a number or as text with a unit.
-
-    Examples
-    --------
-    >>> from gnnlab.distributed.ondisk import read_size
-    >>> read_size("2.5GB"), read_size(1 << 20)
-    (2500000000, 1048576)
-    """
+    """Read a number of bytes, as a number or as text with a unit."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*", str(memory).upper())
     if found is None or isinstance(memory, bool):
         raise InvalidInput(f"memory is a number of bytes, or text such as '2GB'; found {memory!r}")

@@ -4,10 +4,6 @@ The owner of a node stores its in-edges. So each owner samples for its own nodes
 merges the edges in the order of the seeds. Owners seed the random numbers of a node by its ID in
 the user's graph; hence the sample is, edge for edge, that of the whole graph in one memory, for
 every partition.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed Sampling", and 7.3 for graphs with several types.
 """
 
 from __future__ import annotations

@@ -16,12 +16,7 @@ from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
 
 class GraphSchema:
-    """The base of :class:`DistGraph`, and what queries and samplers need of it.
-
-    Parameters
-    ----------
-    client : Client
-    """
+    """The base of :class:`DistGraph`, and what queries and samplers need of it."""
 
     device = torch.device("cpu")
     idtype = torch.int64

@@ -42,7 +42,6 @@ class ServerTransport:
 
     Parameters
     ----------
-    job : JobSettings
     store : SharedStore
         The rows of this machine.
     send : callable, optional

@@ -5,10 +5,6 @@ and as many as possible from the part of their machine, to reduce traffic. A tra
 first filled from that part; nodes left over on other machines then fill the remaining room. If the
 number is not divisible, some shares are one short; each of these also gets an ID of another share,
 not one of its own, because a mini-batch must not contain a node twice.
-
-References
-----------
-DGL user guide, chapter 7.2, "Split workloads".
 """
 
 from __future__ import annotations

@@ -3,10 +3,6 @@
 A script that is started by hand, or in a notebook, runs in *standalone mode*: this process is the
 only trainer, and it holds all parts of a graph itself. The same script, started by a launcher on
 many machines, sends requests to servers instead. ``initialize`` detects the mode.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed APIs"; 7.4, "Launching".
 """
 
 from __future__ import annotations

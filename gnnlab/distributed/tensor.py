@@ -3,10 +3,6 @@
 The first dimension of a distributed tensor indexes the nodes, or the edges, of one type, and the
 machine that owns a node stores its row. Rows are read and written by indexing, like those of any
 tensor; reads return an ordinary tensor on the CPU.
-
-References
-----------
-DGL user guide, chapter 7.2, "Distributed APIs", "Distributed Tensor".
 """
 
 from __future__ import annotations
@@ -324,11 +320,6 @@ class DistFrame(MutableMapping[str, DistTensor]):
 
     It replaces the :class:`~gnnlab.graph.frame.Frame` of an ordinary graph, so that a loader can
     attach features to a mini-batch.
-
-    Parameters
-    ----------
-    client : Client
-    policy : PartitionPolicy
     """
 
     device = torch.device("cpu")

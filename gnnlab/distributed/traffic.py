@@ -51,25 +51,7 @@ class Count:
 
 
 class Traffic:
-    """Messages between machines, counted by source, target and kind.
-
-    Parameters
-    ----------
-    num_machines : int
-
-    Examples
-    --------
-    Machine 0 requests 10 rows from machine 1 in 150 bytes; the reply has 4090.
-
-    >>> from gnnlab.distributed.traffic import Count, Traffic
-    >>> traffic = Traffic(2)
-    >>> traffic.add(0, 1, "features", Count(requests=1, rows=10, bytes_out=150, bytes_in=4090))
-    >>> traffic.matrix()
-    tensor([[   0, 4090],
-            [ 150,    0]])
-    >>> traffic.total("features")
-    Count(requests=1, rows=10, bytes_out=150, bytes_in=4090)
-    """
+    """Messages between machines, counted by source, target and kind."""
 
     def __init__(self, num_machines: int) -> None:
         self.num_machines = num_machines

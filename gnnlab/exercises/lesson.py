@@ -38,12 +38,6 @@ class Lesson:
     language : str
         "en", "ko" or "zh": of verdicts, hints and figures.
 
-    Attributes
-    ----------
-    folder : pathlib.Path
-        For files of this lesson: the same one if the cell runs again, removed when the process
-        ends.
-
     Examples
     --------
     >>> from gnnlab.exercises import Lesson
@@ -64,10 +58,14 @@ class Lesson:
         self.number = number
         self._language, self._hints = language, Counter[int]()
         _texts(number, language)  # a language that does not exist is an error now
-        if number not in _folders:
-            _folders[number] = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-            atexit.register(_folders[number].cleanup)
-        self.folder = Path(_folders[number].name)
+
+    @property
+    def folder(self) -> Path:
+        """A folder for files: the same one if a cell runs again; removed when the process ends."""
+        if self.number not in _folders:
+            _folders[self.number] = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            atexit.register(_folders[self.number].cleanup)
+        return Path(_folders[self.number].name)
 
     def style(self) -> None:
         """Draw figures as the lessons do: small text, two spines, in the lesson's language."""

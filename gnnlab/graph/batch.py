@@ -3,10 +3,6 @@
 A batch is the disjoint union of its graphs: no message passes from one to another, so layers work
 on it unchanged. The batch stores the number of nodes and edges of each graph, for readouts that
 compute one vector per graph.
-
-References
-----------
-DGL user guide, chapter 5.4, "Graph Classification".
 """
 
 from __future__ import annotations

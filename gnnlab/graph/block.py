@@ -4,10 +4,6 @@ To compute the new features of a few nodes, a layer needs their neighbors and no
 holds just that: *destination* nodes on the right, whose features are computed, and *source* nodes
 on the left, from which messages come. The destinations are also the first sources, because a layer
 usually reads a node's own old features, too. (DGL calls it a message-flow graph, MFG.)
-
-References
-----------
-DGL user guide, chapter 6, "Stochastic Training on Large Graphs".
 """
 
 from __future__ import annotations

@@ -2,10 +2,6 @@
 
 networkx is suited to graphs small enough to draw; its graphs are Python dictionaries, a thousand
 times slower than arrays. It is imported only when one of these functions is called.
-
-References
-----------
-DGL user guide, chapter 1.4, "Creating Graphs from External Sources".
 """
 
 from __future__ import annotations

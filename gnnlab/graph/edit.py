@@ -153,12 +153,7 @@ def read_new_rows(
     found_edges: dict[EdgeType, tuple[Any, Any, Features]] = {}
     for given, data in nodes.items():
         ntype, rows = complete_ntype(given, node_frames), {} if isinstance(data, int) else data
-        if not isinstance(rows, Mapping):
-            raise InvalidInput(
-                f"new nodes of type {ntype!r}: expected their number, or a dictionary of features; "
-                f"found {type(rows).__name__}"
-            )
-        rows = {name: as_tensor(value, f"feature {name!r}") for name, value in rows.items()}
+        rows = _tensors(rows, ntype)
         most = max((each.shape[:1].numel() for each in rows.values()), default=0)
         count = data if isinstance(data, int) else most
         count = whole_number(count, f"the number of new nodes of type {ntype!r}")
@@ -174,7 +169,9 @@ def read_new_rows(
         ends = pair_up(*(read_ids(ids, 0, "node", device, check=False).long() for ids in new[:2]))
         for ids, ntype in zip(ends, etype[::2], strict=True):
             check_ids(ids, sizes[ntype] + found_nodes.get(ntype, (0,))[0], f"{ntype!r} node")
-        data = _complete(edge_frames[etype], len(ends[0]), dict(*new[2:]), fill, etype)
+        data = _complete(
+            edge_frames[etype], len(ends[0]), _tensors((*new, {})[2], etype), fill, etype
+        )
         found_edges[etype] = ends[0], ends[1], data
     known = {name for frame in (*node_frames.values(), *edge_frames.values()) for name in frame}
     for key in fill:
@@ -183,8 +180,17 @@ def read_new_rows(
     return found_nodes, found_edges
 
 
+def _tensors(data: Any, kind: Any) -> dict[str, torch.Tensor]:
+    if not isinstance(data, Mapping):
+        raise InvalidInput(
+            f"new rows of {kind!r}: expected their features in a dictionary, or only the number of "
+            f"nodes; found {type(data).__name__}"
+        )
+    return {name: as_tensor(value, f"feature {name!r}") for name, value in data.items()}
+
+
 def _complete(
-    frame: Frame, count: int, given: Features, fill: Mapping[Any, Any], kind: Any
+    frame: Frame, count: int, given: dict[str, torch.Tensor], fill: Mapping[Any, Any], kind: Any
 ) -> dict[str, torch.Tensor]:
     """Return ``count`` rows of each column of the frame, or raise an error that names it."""
     for name in given:
@@ -193,7 +199,7 @@ def _complete(
                 f"new {frame.what}s of {kind!r} have a feature {name!r} that those of the graph "
                 f"lack, which has {describe(frame)}; set it there first"
             )
-    rows = {name: as_tensor(value, f"feature {name!r}") for name, value in given.items()}
+    rows = dict(given)
     for name in frame if count else ():
         like = frame[name]
         if name in rows:
@@ -344,7 +350,10 @@ def extend(frame: Frame, count: int, data: Features) -> Frame:
                 f"new {frame.what} feature {name!r} has rows of shape {tuple(new.shape[1:])}; "
                 f"those that exist have {tuple(old.shape[1:])}"
             )
-        if not torch.can_cast(new.dtype, old.dtype):
+        integral = new.dtype != old.dtype and not old.is_floating_point()
+        if not torch.can_cast(new.dtype, old.dtype) or (
+            integral and not torch.equal(new.to(old.dtype).to(new.dtype), new)
+        ):
             raise InvalidInput(
                 f"new {frame.what} feature {name!r} is {new.dtype}; those that exist are "
                 f"{old.dtype}, and converting would lose digits"

@@ -203,8 +203,6 @@ class Frame(MutableMapping[str, torch.Tensor]):
 
     Parameters
     ----------
-    num_rows : int
-    columns : mapping, optional
     device : torch.device, optional
         Columns must be on this device; None accepts any.
     what : str

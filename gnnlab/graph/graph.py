@@ -57,10 +57,6 @@ class Graph(GraphCore):
     Graph(num_nodes=3, num_edges=3,
           ndata_schemes={}
           edata_schemes={})
-
-    References
-    ----------
-    DGL user guide, chapter 1, "Graph".
     """
 
     @property

@@ -2,10 +2,6 @@
 
 A typed graph can be stored, partitioned and sampled as a plain one if its nodes are numbered
 consecutively, type after type. A node then has two IDs: a *homogeneous* one, and one in its type.
-
-References
-----------
-DGL user guide, chapter 1.5, "Heterogeneous Graphs"; chapter 7.3 uses both kinds of IDs.
 """
 
 from __future__ import annotations

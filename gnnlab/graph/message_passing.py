@@ -4,10 +4,6 @@ A message is computed for every edge from the features of its source, its destin
 at every node the incoming messages are reduced. Message and reduce functions from
 :mod:`gnnlab.function` are fused, and no message is stored. User-defined functions are called with
 batches of edges, or of nodes with their mailboxes.
-
-References
-----------
-DGL user guide, chapter 2, "Message Passing".
 """
 
 from __future__ import annotations

@@ -35,14 +35,6 @@ def check_name(name: Any, what: str = "graph name") -> str:
     """Return a name that becomes part of file names, or raise InvalidInput.
 
     Safe are letters of any script, digits, ``_ - .``, spaces and so on.
-
-    Examples
-    --------
-    >>> from gnnlab.graph.names import check_name
-    >>> check_name("../data")
-    Traceback (most recent call last):
-        ...
-    gnnlab.errors.InvalidInput: graph name '../data' starts with a dot; ...
     """
     problem = ""
     if not isinstance(name, str):

@@ -1,9 +1,4 @@
-"""Readout: reducing the features of a batch to one row, or to the k largest rows, per graph.
-
-References
-----------
-DGL user guide, chapter 5.4, "Graph Classification".
-"""
+"""Readout: reducing the features of a batch to one row, or to the k largest rows, per graph."""
 
 from __future__ import annotations
 

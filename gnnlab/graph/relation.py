@@ -144,7 +144,6 @@ class Relation:
 
     Parameters
     ----------
-    num_src, num_dst : int
     coo : tuple of torch.Tensor, optional
         Source and destination of each edge, shapes (E,).
     csc, csr : Adjacency, optional

@@ -2,10 +2,6 @@
 
 A subgraph keeps the original IDs of its nodes and edges in ``ndata[NID]`` and ``edata[EID]``, and
 has their features, which are gathered when they are first read.
-
-References
-----------
-DGL user guide, chapter 6.4 (``in_subgraph`` as a sampler), API reference "Subgraph Extraction".
 """
 
 from __future__ import annotations

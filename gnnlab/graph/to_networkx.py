@@ -33,10 +33,6 @@ def to_networkx(
     eid_attr : str
         Attribute for the edge ID.
 
-    Returns
-    -------
-    networkx.MultiDiGraph
-
     Examples
     --------
     >>> import gnnlab as dgl

@@ -37,7 +37,6 @@ def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-unt
         Slots of a set.
     scores : ndarray
         Shape (M,), uint16. Row r has ``scores[r >> bits]``: adjacent rows may share one.
-    bits : int
     gain : int
         Added to the score of a row by each request, up to the largest uint16.
 

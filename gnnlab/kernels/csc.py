@@ -32,7 +32,6 @@ def group_by(
         Shape (E,), int32 or int64, each in ``range(num_groups)`` (not checked).
     values : ndarray, optional
         Shape (E,), int32 or int64. None stands for the positions 0 … E−1.
-    num_groups : int
 
     Returns
     -------

@@ -50,14 +50,6 @@ def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     ------
     IndexError
         A row does not exist.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.kernels import gather
-    >>> gather.rows(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2, 0]))
-    tensor([[3.],
-            [1.]])
     """
     if index.device != matrix.device:
         index = index.to(matrix.device)

@@ -41,15 +41,6 @@ def adagrad(
     lr, eps : float
         Learning rate, and the term added to the divisor.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import optim
-    >>> weight, total = np.zeros((3, 1)), np.zeros((3, 1))
-    >>> optim.adagrad(weight, total, np.array([1]), np.array([[2.0]]), 1, lr=0.5, eps=0.0)
-    >>> weight.ravel(), total.ravel()
-    (array([ 0. , -0.5,  0. ]), array([0., 4., 0.]))
-
     References
     ----------
     Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic

@@ -55,15 +55,6 @@ def split(ids: torch.Tensor, offsets: np.ndarray, what: str = "row") -> list[Sha
     -------
     list of Shard
         In the order of the parts; parts without rows are left out.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from gnnlab.kernels import owners
-    >>> for shard in owners.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6])):
-    ...     print(shard.part, shard.rows, shard.positions)
-    0 tensor([0]) tensor([1])
-    1 tensor([2, 0]) tensor([0, 2])
     """
     if len(ids) == 0:
         return []

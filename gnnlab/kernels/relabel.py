@@ -31,15 +31,6 @@ class NodeList:
     ----------
     num_nodes : int
         Number of nodes of the graph, a bound on the IDs.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.kernels.relabel import NodeList
-    >>> with NodeList(10) as nodes:
-    ...     nodes.start(torch.tensor([7, 3]))
-    ...     print(nodes.add(torch.tensor([3, 5, 7, 5])).tolist(), nodes.ids.tolist())
-    [1, 2, 0, 2] [7, 3, 5]
     """
 
     def __init__(self, num_nodes: int) -> None:

@@ -261,14 +261,11 @@ class Batch:
 
     Parameters
     ----------
-    workspace : Workspace
     indptr, indices : torch.Tensor
         The graph grouped by destination, shapes (N + 1,) int64 and (E,), on the device of the
         workspace or in pinned memory of the host.
     fanouts : sequence of int
         In the order of sampling: that of the last layer first. See :func:`covers`.
-    num_seeds : int
-    replace : bool
     idtype : torch.dtype
         Of ``ids``, the IDs of all nodes.
     """

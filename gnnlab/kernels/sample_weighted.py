@@ -25,13 +25,7 @@ _TINY = 5e-324  # the smallest positive number
 
 
 class BadWeight(InvalidInput):
-    """The weight of an edge is negative, infinite or NaN.
-
-    Parameters
-    ----------
-    edge : int
-    weight : float
-    """
+    """The weight of an edge is negative, infinite or NaN."""
 
     def __init__(self, edge: int, weight: float) -> None:
         super().__init__(edge, weight)

@@ -26,15 +26,6 @@ def dot(src: np.ndarray, dst: np.ndarray, lhs: np.ndarray, rhs: np.ndarray) -> n
     -------
     ndarray
         Shape (E, H).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import sddmm
-    >>> x = np.array([[[1.0, 2.0]], [[3.0, 4.0]]])
-    >>> sddmm.dot(np.array([0, 1]), np.array([1, 1]), x, x)
-    array([[11.],
-           [25.]])
     """
     out = np.empty((len(src), lhs.shape[1]), lhs.dtype)
 

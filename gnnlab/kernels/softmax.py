@@ -29,15 +29,6 @@ def softmax(indptr: np.ndarray, order: np.ndarray, scores: np.ndarray) -> np.nda
     -------
     ndarray
         Shape (E, H).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import softmax
-    >>> softmax.softmax(np.array([0, 2, 3]), np.array([0, 1, 2]), np.array([[1.0], [1.0], [5.0]]))
-    array([[0.5],
-           [0.5],
-           [1. ]])
     """
     out = np.empty_like(scores)
     rows = len(indptr) - 1

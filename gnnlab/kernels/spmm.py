@@ -60,15 +60,6 @@ def weighted_sum(
     -------
     ndarray
         Shape (V, D) or (V, H, D); zeros where a group is empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import spmm
-    >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> spmm.weighted_sum(np.array([0, 2, 2]), np.array([0, 1]), x)
-    array([[4., 6.],
-           [0., 0.]])
     """
     rows = len(indptr) - 1
     out = np.empty((rows, *x.shape[1:]), x.dtype)

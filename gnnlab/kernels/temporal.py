@@ -122,16 +122,6 @@ class TimedNodes:
     ----------
     ids, times : torch.Tensor
         Shapes (count,): the pairs in the order of their first appearance.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.kernels.temporal import TimedNodes
-    >>> nodes = TimedNodes(10, torch.int64)
-    >>> nodes.add(torch.tensor([7, 7, 3, 7]), torch.tensor([50, 51, 50, 51])).tolist()
-    [0, 1, 2, 1]
-    >>> nodes.ids.tolist(), nodes.times.tolist()
-    ([7, 7, 3], [50, 51, 50])
     """
 
     def __init__(self, num_nodes: int, dtype: torch.dtype) -> None:

@@ -60,17 +60,6 @@ def run_chunks(work: Callable[[int, int], object], size: int, grain: int) -> Non
         Number of items; if 0, ``work`` is not called.
     grain : int
         Items per chunk, at least 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import threads
-    >>> squares = np.arange(6)
-    >>> def square(lo, hi):
-    ...     squares[lo:hi] **= 2
-    >>> threads.run_chunks(square, len(squares), 2)
-    >>> squares
-    array([ 0,  1,  4,  9, 16, 25])
     """
     helpers = min(num_threads(), -(-size // grain)) - 1
     if helpers < 1:

@@ -148,14 +148,6 @@ def parse_message(
     dict or None
         ``kind``, ``role``, ``id`` and the fields of the message; text can be encoded as UTF-8.
         None for a line that is not a message. One that no agent sends raises :class:`BadMessage`.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.agent_messages import parse_message
-    >>> parse_message(b'{"agent": "ready", "role": "server", "id": 3}', 1, {"server": range(2, 4)})
-    {'kind': 'ready', 'role': 'server', 'id': 3}
-    >>> parse_message(b"Welcome to node 1!", 1, {}) is None
-    True
     """
     try:
         said = json.loads(line)

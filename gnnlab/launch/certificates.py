@@ -60,13 +60,6 @@ class Authority:
     """Signs the certificates of one job; its secret key exists only in this object.
 
     Its ``certificate`` is in PEM. Needs the package ``cryptography``.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.certificates import Authority
-    >>> keys = Authority().issue("server", 0)
-    >>> keys.context(is_server=True).minimum_version.name
-    'TLSv1_3'
     """
 
     def __init__(self) -> None:

@@ -10,10 +10,6 @@ again, and an interrupted copy resumes where it stopped.
 An incomplete copy is never mistaken for a complete one. Files arrive in a staging folder, where
 the machine compares their checksums with those in the JSON file. If all match, it removes the old
 JSON file, moves the files to their places, and the new JSON file last: no part opens without it.
-
-References
-----------
-DGL user guide, chapter 7, "Distributed Training", ``copy_files.py``.
 """
 
 from __future__ import annotations
@@ -144,15 +140,6 @@ def copy_files(
     ------
     GNNLabError
         At least one machine did not receive its files; the message says which and why.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.copy_files import copy_files
-    >>> try:
-    ...     copy_files("data/no.json", "ip_config.txt", "workspace", "data")
-    ... except ValueError as error:
-    ...     print(str(error)[:29])
-    data/no.json cannot be read (
     """
     config = read_config(part_config)
     hosts = read_ip_config(ip_config, config.num_parts)

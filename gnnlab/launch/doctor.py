@@ -35,7 +35,9 @@ from gnnlab.system.command import add_ssh_options, command, command_parser, loca
 
 LANGUAGES = ("en", "ko", "zh")
 OK, WARNING, FAILED = range(3)
-SSH, START, VERSIONS, ADDRESS, PORTS, SHM, MEMORY, LIMITS, DISK, CLOCK, PARTITION, GPU = range(12)
+SSH, START, VERSIONS, ADDRESS, PORTS, SHM, MEMORY, LIMITS, DISK, CLOCK, PARTITION, GPU, CPU = range(
+    13
+)
 
 _GIB = 1 << 30
 _LIMITS = {"NOFILE": ("nofile", 1024), "NPROC": ("nproc", 512)}
@@ -270,6 +272,14 @@ def _checks(
     if "partition" in facts:
         yield _partition(facts["partition"], arguments, num_hosts if is_remote else None, reference)
     yield GPU, ", ".join(facts["gpus"]) or "–", *_gpus(facts, other, theirs)
+    load, cores, waits = facts["processor"]
+    values = {"load": f"{load:.1f}", "cores": cores}
+    is_slow = load > cores > 1 and waits.upper() != "PASSIVE"
+    yield (
+        CPU,
+        "{load} / {cores}".format(**values),
+        *([(WARNING, "cpu_busy", values)] if is_slow else []),
+    )
 
 
 def _listing(versions: dict[str, str]) -> str:

@@ -41,14 +41,7 @@ EVENTS = "events"  # FIFO in the folder OUTPUT; a process writes a line like "tr
 
 
 def number(name: str, default: int | None = None, least: int = 0) -> int:
-    """Read a whole number; raise InvalidInput if it is invalid, or missing without a default.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.environment import number
-    >>> number("GNNLAB_NUM_TRAINERS", default=1, least=1)
-    1
-    """
+    """Read a whole number; raise InvalidInput if it is invalid, or missing without a default."""
     text = os.environ.get(name, "" if default is None else str(default))
     if not (text.isascii() and text.isdigit()) or int(text) < least:
         raise InvalidInput(

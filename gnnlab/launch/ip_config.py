@@ -4,10 +4,6 @@ Line i is the machine that holds part i. The port is where its first server list
 the launcher chooses free ports, and a job without a launcher uses :data:`DEFAULT_PORT`. Text after
 a ``#`` is a comment. One address may occur in several lines with different ports: these machines of
 the job are then one computer.
-
-References
-----------
-DGL user guide, chapter 7, "Distributed Training", ``ip_config.txt``.
 """
 
 from __future__ import annotations
@@ -44,7 +40,6 @@ def read_ip_config(
 
     Parameters
     ----------
-    path : path
     num_parts : int, optional
         How many machines there must be.
     num_servers : int
@@ -92,14 +87,7 @@ def read_ip_config(
 
 
 def names_of(hosts: Sequence[Endpoint]) -> list[str]:
-    """Name the machines for messages: by address, plus number if an address occurs twice.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.ip_config import Endpoint, names_of
-    >>> names_of([Endpoint("10.0.0.1", 1), Endpoint("10.0.0.1", 2), Endpoint("10.0.0.2")])
-    ['10.0.0.1 (machine 0)', '10.0.0.1 (machine 1)', '10.0.0.2']
-    """
+    """Name the machines for messages: by address, plus number if an address occurs twice."""
     addresses = [host.address for host in hosts]
     return [
         f"{address} (machine {i})" if addresses.count(address) > 1 else address

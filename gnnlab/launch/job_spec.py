@@ -91,14 +91,7 @@ class Command(NamedTuple):
 
     @property
     def script(self) -> str:
-        """Path of the script; empty for ``-m`` and ``-c``.
-
-        Examples
-        --------
-        >>> from gnnlab.launch.job_spec import Command
-        >>> Command.read("python3 -u -X dev train.py --lr 0.1").script
-        'train.py'
-        """
+        """Path of the script; empty for ``-m`` and ``-c``."""
         argv = iter(self.argv[1:])
         for word in argv:
             if not word.startswith("-"):

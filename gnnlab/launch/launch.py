@@ -8,10 +8,6 @@ On each host of ip_config an agent (:mod:`gnnlab.launch.agent`) starts the serve
 trainers, which wait for the servers of all hosts. The first failure anywhere ends the job.
 Needed on the hosts: the same versions of Python, torch and gnnlab, an sshd that lets you in without
 a password, and in the workspace the scripts and the host's part of the graph (``copy_files``).
-
-References
-----------
-DGL user guide, section 7.4 "Tools for launching distributed training/inference".
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ def examine(request: dict[str, Any]) -> dict[str, Any]:
         "is_shared": not mark or os.path.exists(os.path.join(workspace, mark)),
         "disk": shutil.disk_usage(existing or ".").free,
         "gpus": _gpus(),
+        "processor": _processor(),
     }
     if request["part_config"]:
         config = os.path.join(workspace, request["part_config"])
@@ -199,6 +200,13 @@ def _shared_memory() -> list[int] | None:
         return None
     usage = shutil.disk_usage("/dev/shm")
     return [usage.total, usage.free]
+
+
+def _processor() -> tuple[float, int, str]:
+    """Return the load (running processes), the number of cores, and how threads of OpenMP wait."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return load, cores or 1, os.environ.get("OMP_WAIT_POLICY", "")
 
 
 def _memory() -> int | None:

@@ -3,10 +3,6 @@
 ``gspmm`` computes and reduces messages, ``gsddmm`` computes on edges; every combination also has a
 name of its own, such as ``u_mul_e_sum(g, x, w)`` or ``u_dot_v(g, x, y)``. ``spmm`` and ``sddmm``
 take a relation (the structure of one edge type) where the others take a graph.
-
-References
-----------
-DGL's ``dgl.ops``, whose names these are.
 """
 
 from __future__ import annotations

@@ -79,7 +79,6 @@ def weighted_sum(
 
     Parameters
     ----------
-    groups : NodeGroups
     x : torch.Tensor
         Shape (N, D), or (N, H, D) with weights for H heads.
     weights : torch.Tensor, optional

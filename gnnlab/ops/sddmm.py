@@ -1,10 +1,6 @@
 """One value per edge from two operands (g-SDDMM).
 
 Each operand belongs to the edge's source ("u"), its destination ("v") or the edge itself ("e").
-
-References
-----------
-DGL user guide, section 2.1, "Built-in functions and message passing APIs".
 """
 
 from __future__ import annotations

@@ -5,10 +5,6 @@ the messages of its in-edges. The common cases do not materialize messages: sums
 copies, of sums and differences, and of products with one weight per edge or per edge and head; on
 the CPU also of products of whole rows. The others, such as maxima of combined operands, first
 compute one row per edge.
-
-References
-----------
-DGL user guide, section 2.2, "Writing efficient message passing code".
 """
 
 from __future__ import annotations

@@ -77,10 +77,6 @@ def init_process_group(
     timeout : float
         Seconds after which a rank stops waiting for another and raises an error.
 
-    Returns
-    -------
-    torch.device
-
     Examples
     --------
     >>> import gnnlab as dgl, torch
@@ -238,10 +234,6 @@ def create_dataloader(
         Seed of shuffling and sampling, the same on all ranks.
     **kwargs
         For :class:`gnnlab.dataloading.DataLoader`.
-
-    Returns
-    -------
-    DataLoader
 
     Examples
     --------

@@ -51,14 +51,6 @@ def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Paylo
 
     ``packer_class`` may be a subclass that handles further types. Raise OSError if there is not
     enough memory for the large tensors.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.parallel.payload import pack, unpack
-    >>> with pack({"x": torch.ones(1000, 1000)}) as payload:
-    ...     unpack(payload)["x"].sum()
-    tensor(1000000.)
     """
     buffer = io.BytesIO()
     packer = (packer_class or Packer)(buffer)

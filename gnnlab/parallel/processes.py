@@ -93,11 +93,6 @@ def launch_processes(
     ...     return share.item()
     >>> dgl.parallel.launch_processes(total, 2, torch.arange(5))
     [10, 10]
-
-    References
-    ----------
-    PyTorch documentation, "Distributed communication package", "Environment variable
-    initialization".
     """
     if not callable(fn) or not isinstance(nprocs, int) or nprocs < 1:
         raise InvalidInput(

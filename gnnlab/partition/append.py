@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +19,12 @@ import torch
 from gnnlab import kernels
 from gnnlab.data.from_tables import KEY, TableReport, decode_keys, pad_keys, read_new_tables
 from gnnlab.errors import InvalidInput, PartitionError
-from gnnlab.graph.edit import extend, read_new_rows
+from gnnlab.graph.edit import append, extend, read_new_rows
 from gnnlab.graph.frame import Frame
+from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
-from gnnlab.kernels.dtypes import ids_dtype
-from gnnlab.partition.build import Edges, IDMap, RenumberedGraph, assemble_part
+from gnnlab.graph.relation import Relation
+from gnnlab.partition.build import RenumberedGraph, assemble_part, renumber_graph
 from gnnlab.partition.files import (
     PartConfig,
     edge_folder,
@@ -38,14 +39,6 @@ from gnnlab.partition.partition import parts_progress
 from gnnlab.partition.writer import PartitionWriter
 
 _PASSES = 3  # over new nodes, whose neighbors may be new as well
-
-
-class _Slots(NamedTuple):
-    """Where new rows of one type go, sorted by new ID; each of shape (K,)."""
-
-    at: np.ndarray  # the old ID before which the row is inserted
-    order: np.ndarray  # its position among the new rows as they were given
-    part: np.ndarray  # its part
 
 
 def append_partition(
@@ -105,33 +98,41 @@ def append_partition(
     if report is not None:
         for ntype, rows in nodes.items():  # whose keys may be longer than those that exist
             frames[ntype][KEY] = pad_keys(frames[ntype][KEY], rows[KEY].shape[1:])
-    old = _whole_graph(parts)
-    sizes = {ntype: len(each.old) for ntype, each in old.nodes.items()}
+    g, part_of = _whole_graph(parts)
+    sizes = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
+    firsts = sizes | {etype: g.num_edges(etype) for etype in g.canonical_etypes}
     new_nodes, new_edges = read_new_rows(frames, edge_frames, sizes, nodes, edges, fill or {})
-    counts = {ntype: new_nodes[ntype][0] if ntype in new_nodes else 0 for ntype in sizes}
-    ends = {t: (src.numpy(), dst.numpy()) for t, (src, dst, _) in new_edges.items()}
-    graph, slots = _grow(old, _assign(old, counts, ends), ends)
+    g = append(
+        g,
+        {ntype: count for ntype, (count, _) in new_nodes.items()},
+        {etype: (src, dst) for etype, (src, dst, _) in new_edges.items()},
+    )
+    part_of = _assign(
+        g, part_of, {t: (src, dst) for t, (src, dst, _) in new_edges.items()}, config.num_parts
+    )
     rows = {t: extend(frames[t], *new) for t, new in new_nodes.items()}
     rows |= {t: extend(edge_frames[t], len(src), data) for t, (src, _, data) in new_edges.items()}
+    graph = renumber_graph(g, np.concatenate([*part_of.values()]), config.num_parts)
     linked = 0
     with PartitionWriter(config.path.parent, config.graph_name, config.num_parts) as writer:
         for part_id in parts_progress(config.num_parts):
-            for path, values in _arrays(config, part_id, old, graph, slots, rows).items():
+            part = parts[part_id]
+            for path, values in _arrays(config, part, graph, firsts, rows).items():
                 if values is None:
-                    info = config.arrays[part_id][path]
+                    info = config.arrays[part.part_id][path]
                     writer.link(path, info)
                     linked += info.bytes
                 else:
                     writer.save(path, values)
         if config.path.read_bytes() != before:
             raise PartitionError(f"{config.path} was written by another process; append again")
-        writer.commit(
-            make_config(config.graph_name, graph.book, config.part_method, config.halo_hops)
-        )
+        method, hops = config.part_method, config.halo_hops
+        writer.commit(make_config(config.graph_name, graph.book, method, hops))
     report = report or TableReport()
-    for kind, each in slots.items():
+    for kind, first in firsts.items():
         what = f"{kind}: nodes" if isinstance(kind, str) else f"{kind[1]}: edges"
-        report.counts[f"{what} appended"] = len(each.at)
+        total = g.num_nodes(kind) if isinstance(kind, str) else g.num_edges(kind)
+        report.counts[f"{what} appended"] = total - first
     totals = (info.bytes for each in read_config(config.path).arrays for info in each.values())
     report.counts |= {"bytes linked": linked, "bytes written": sum(totals) - linked}
     return report
@@ -162,136 +163,97 @@ def _no_rows(data: Mapping[str, torch.Tensor], what: str) -> Frame:
     return Frame(0, {name: values[:0] for name, values in data.items()}, what=what)
 
 
-def _whole_graph(parts: list[Part]) -> RenumberedGraph:
-    """Join the structure of all parts."""
-    nodes, edges = {}, {}
-    for ntype, ranges in parts[0].book.node_ranges.items():
-        here = [part.nodes[ntype] for part in parts]
-        old = torch.cat([each.orig_ids[: each.num_inner] for each in here]).numpy()
-        nodes[ntype] = _id_map(ranges, old.astype(ids_dtype(len(old))))
-    for etype, ranges in parts[0].book.edge_ranges.items():
-        own = [
-            (part.new_nids(etype[0]), part.edges[etype], lo)
-            for part, lo in zip(parts, ranges[:-1], strict=True)
-        ]
-        sizes = [part.nodes[etype[2]].num_inner for part in parts]
-        indptr = [each.indptr[:n] + lo for (_, each, lo), n in zip(own, sizes, strict=True)]
-        indices = [ids[each.indices[: each.num_inner]] for ids, each, _ in own]
-        original = [each.orig_ids[: each.num_inner] for _, each, _ in own]
-        dtype = nodes[etype[0]].old.dtype
-        edges[etype] = Edges(
-            np.append(torch.cat(indptr).numpy(), ranges[-1]),
-            torch.cat(indices).numpy().astype(dtype),
-            torch.cat(original).numpy().astype(ids_dtype(ranges[-1])),
-        )
-    return RenumberedGraph(nodes, edges)
-
-
-def _id_map(ranges: np.ndarray, old: np.ndarray) -> IDMap:
-    new = np.empty_like(old)
-    new[old] = np.arange(len(old), dtype=old.dtype)
-    return IDMap(ranges, new, old)
+def _whole_graph(parts: list[Part]) -> tuple[Graph, dict[str, np.ndarray]]:
+    """Return the graph under original IDs, without features, and the part of each node."""
+    book = parts[0].book
+    counts = {ntype: int(ranges[-1]) for ntype, ranges in book.node_ranges.items()}
+    part_of = {ntype: np.empty(count, np.int32) for ntype, count in counts.items()}
+    relations = {}
+    for ntype, owners in part_of.items():
+        for part in parts:
+            owners[part.nodes[ntype].orig_ids[: part.nodes[ntype].num_inner]] = part.part_id
+    for etype, ranges in book.edge_ranges.items():
+        ends = [torch.empty(int(ranges[-1]), dtype=torch.int64) for _ in range(2)]
+        for part in parts:
+            own = slice(part.edges[etype].num_inner)
+            ids = part.edges[etype].orig_ids[own].long()
+            for side, local, n in zip(ends, part.relation(etype).coo(), etype[::2], strict=True):
+                side[ids] = part.nodes[n].orig_ids[local[own].long()]
+        sizes = counts[etype[0]], counts[etype[2]]
+        relations[etype] = Relation.from_edges(ends[0], ends[1], *sizes)
+    return Graph(counts, relations), part_of
 
 
 def _assign(
-    graph: RenumberedGraph, counts: Mapping[str, int], ends: Mapping[EdgeType, Any]
+    g: Graph, part_of: Mapping[str, np.ndarray], ends: Mapping[EdgeType, Any], num_parts: int
 ) -> dict[str, np.ndarray]:
-    """Choose the part of each new node, by type: that of most neighbors, else the emptiest."""
-    first, part = {}, np.empty(0, np.int32)  # of all nodes by original ID, type after type
-    for ntype, nodes in graph.nodes.items():
-        first[ntype] = len(part)
-        owners = graph.book.nid2partid(nodes.new, ntype).numpy().astype(np.int32)
-        part = np.concatenate([part, owners, np.full(counts[ntype], -1, np.int32)])
-    pairs = [(first[u] + src, first[v] + dst) for (u, _, v), (src, dst) in ends.items()]
+    """Choose the part of each new node: that of most neighbors, else the emptiest."""
+    more = {n: np.full(g.num_nodes(n) - len(old), -1, np.int32) for n, old in part_of.items()}
+    parts = [np.append(old, more[ntype]) for ntype, old in part_of.items()]
+    bounds = np.cumsum([0, *map(len, parts)])
+    first, part = dict(zip(part_of, bounds, strict=False)), np.concatenate(parts)
+    pairs = [
+        (first[u] + src.numpy(), first[v] + dst.numpy()) for (u, _, v), (src, dst) in ends.items()
+    ]
     src, dst = np.concatenate([np.empty((2, 0), np.int64), *map(np.stack, pairs)], 1)
     both = np.concatenate([src, dst]), np.concatenate([dst, src])
     near, new = kernels.csc.group_by(*both, len(part)), np.flatnonzero(part < 0)
-    load = np.diff(graph.book.ranges_of("node"))[:, None]
+    load = np.bincount(part[part >= 0], minlength=num_parts).astype(np.int64)[:, None]
     weights, room = np.ones((len(part), 1), np.int64), np.array([1e6 * len(part)])
     for _ in range(_PASSES):  # with that much room, load settles ties only
         kernels.ldg.place(new, 0, (near,), weights, room, part, load)
-    return {t: part[lo + len(graph.nodes[t].old) :][: counts[t]] for t, lo in first.items()}
-
-
-def _grow(
-    graph: RenumberedGraph, part_of: Mapping[str, np.ndarray], ends: Mapping[EdgeType, Any]
-) -> tuple[RenumberedGraph, dict[Any, _Slots]]:
-    """Insert new nodes behind the old ones of their part, and edges at their destination."""
-    slots: dict[Any, _Slots] = {}
-    nodes, edges = {}, {}
-    for ntype, each in graph.nodes.items():
-        order = np.argsort(part_of[ntype], kind="stable")
-        part = part_of[ntype][order]
-        slots[ntype] = at, _, _ = _Slots(each.ranges[part + 1], order, part)
-        ids = ids_dtype(len(each.old) + len(order))
-        old = _insert(each.old.astype(ids), at, len(each.old) + order).numpy()
-        more = np.bincount(part, minlength=len(each.ranges) - 1)
-        nodes[ntype] = _id_map(each.ranges + np.append(0, np.cumsum(more)), old)
-    for etype, own in graph.edges.items():
-        u, _, v = etype
-        src, dst = ends.get(etype, (np.empty(0, np.int64),) * 2)
-        src, dst = nodes[u].new[src], nodes[v].new[dst]
-        order = np.argsort(dst, kind="stable")
-        sizes = np.diff(own.indptr)
-        sizes = _insert(sizes, slots[v].at, np.zeros(len(slots[v].at), np.int64)).numpy()
-        indptr = np.append(0, np.cumsum(sizes))
-        at = indptr[dst[order] + 1]
-        part = np.searchsorted(nodes[v].ranges, dst[order], side="right") - 1
-        slots[etype] = _Slots(at, order, part)
-        moved = nodes[u].new[graph.nodes[u].old]
-        ids = ids_dtype(len(own.old) + len(order))
-        edges[etype] = Edges(
-            np.append(0, np.cumsum(sizes + np.bincount(dst, minlength=len(sizes)))),
-            _insert(moved[own.indices], at, src[order]).numpy(),
-            _insert(own.old.astype(ids), at, len(own.old) + order).numpy(),
-        )
-    return RenumberedGraph(nodes, edges), slots
+    return dict(zip(part_of, np.split(part, bounds[1:-1]), strict=True))
 
 
 def _arrays(
     config: PartConfig,
-    part_id: int,
-    old: RenumberedGraph,
+    part: Part,
     graph: RenumberedGraph,
-    slots: Mapping[Any, _Slots],
+    firsts: Mapping[Any, int],
     rows: Mapping[Any, Frame],
 ) -> dict[str, torch.Tensor | None]:
-    """Return the arrays of a part by path, None for those that stay as they are."""
+    """Return the arrays of a part by path, None for those that stay as they are.
+
+    ``firsts`` has the original ID of the first new row of each type.
+    """
     structure: dict[str, np.ndarray] = {}
-    features: dict[str, tuple[Any, int]] = {}  # folder → type, and the old ID of its first row
-    nodes, edges = assemble_part(graph, part_id, config.halo_hops)
-    kinds: list[Any] = [
-        (nodes, old.book.node_ranges, node_folder, "node_data"),
-        (edges, old.book.edge_ranges, edge_folder, "edge_data"),
-    ]
-    for assembled, offsets, folder_of, data in kinds:
-        for kind, arrays in assembled.items():
-            folder = folder_of(part_id, "graph", kind)
-            structure |= {f"{folder}/{name}.npy": array for name, array in arrays.items()}
-            features[folder_of(part_id, data, kind)] = kind, offsets[kind][part_id]
+    features: dict[str, tuple[Any, torch.Tensor, torch.Tensor]] = {}  # type, IDs now and before
+    here, book = part.part_id, graph.book.node_ranges
+    nodes, edges = assemble_part(graph, here, config.halo_hops)
+    for ntype, each in part.nodes.items():
+        folder, (lo, hi) = node_folder(here, "graph", ntype), book[ntype][here : here + 2]
+        structure |= {f"{folder}/{name}.npy": array for name, array in nodes[ntype].items()}
+        ids = torch.from_numpy(graph.nodes[ntype].old[lo:hi]).long()
+        folder, before = node_folder(here, "node_data", ntype), each.orig_ids[: each.num_inner]
+        features[folder] = ntype, ids, before.long()
+    for etype, own in part.edges.items():
+        folder = edge_folder(here, "graph", etype)
+        structure |= {f"{folder}/{name}.npy": array for name, array in edges[etype].items()}
+        ids = torch.from_numpy(graph.owned_edges(etype, here).old).long()
+        folder, before = edge_folder(here, "edge_data", etype), own.orig_ids[: own.num_inner]
+        features[folder] = etype, ids, before.long()
     found: dict[str, torch.Tensor | None] = {}
-    for path, values in open_arrays(config, part_id, lambda path: True, verify=False).items():
+    for path, old in open_arrays(config, here, lambda path: True, verify=False).items():
         folder, _, name = path.removesuffix(".npy").rpartition("/")
-        new = values
         if path in structure:
             new = torch.from_numpy(structure[path])
-            new = values if new.dtype == values.dtype and torch.equal(new, values) else new
-        elif (kind := features[folder][0]) in rows:
-            more, here = rows[kind][unquote_name(name)], slots[kind].part == part_id
-            if values.shape[1:] != more.shape[1:]:
-                new = pad_keys(values, more.shape[1:])
-            if here.any():
-                at = slots[kind].at[here] - features[folder][1]
-                new = _insert(new, at, more[torch.from_numpy(slots[kind].order[here])])
-        found[path] = None if new is values else new
+            is_same = new.dtype == old.dtype and torch.equal(new, old)
+        else:
+            kind, ids, before = features[folder]
+            more = rows[kind][unquote_name(name)] if kind in rows else old[:0]
+            is_same = torch.equal(ids, before) and old.shape[1:] == more.shape[1:]
+            new = old if is_same else _rows(old, before, more, ids, firsts[kind])
+        found[path] = None if is_same else new
     return found
 
 
-def _insert(old: Any, at: np.ndarray, new: Any) -> torch.Tensor:
-    """Insert rows of any dtype and shape, row j before the old row ``at[j]``."""
-    old, new = map(torch.as_tensor, (old, new))
-    out = old.new_empty((len(old) + len(new), *old.shape[1:]))
-    kept, place = torch.ones(len(out), dtype=torch.bool), torch.from_numpy(at + np.arange(len(at)))
-    kept[place] = False
-    out[place], out[kept] = new.to(out.dtype), old
-    return out
+def _rows(
+    old: torch.Tensor, before: torch.Tensor, more: torch.Tensor, ids: torch.Tensor, first: int
+) -> torch.Tensor:
+    """Return the rows ``ids``: of ``old``, which has those ``before``, and from ``first`` of more."""
+    old = old if old.shape[1:] == more.shape[1:] else pad_keys(old, more.shape[1:])
+    place, is_new = torch.empty(first, dtype=torch.int64), ids >= first
+    place[before] = torch.arange(len(before))
+    found = old.new_empty((len(ids), *old.shape[1:]))
+    found[~is_new], found[is_new] = old[place[ids[~is_new]]], more[ids[is_new] - first]
+    return found

@@ -116,6 +116,11 @@ def _edge_chunks(
         if array.ndim != 2 or array.shape[1] != 2:
             raise InvalidInput(f"{source}: found shape {array.shape}; expected (E, 2)")
         yield from _integers(str(source), [array[:, 0], array[:, 1]], rows)
+    elif _path(source).suffix == ".parquet":
+        raise InvalidInput(
+            f"{source}: expected .npy files, or .csv files of two columns of integers. Tables with "
+            "keys become a graph with gnnlab.data.graph_from_tables; partition_graph cuts it"
+        )
     else:
         for table in integer_chunks(source, 2, below=below, progress=progress):
             for start in range(0, len(table), rows):

@@ -205,7 +205,6 @@ def node_positions(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> li
 
     Parameters
     ----------
-    g : Graph
     pos : None, mapping or array
         Node → (x, y), or shape (nodes, 2). By default networkx's spring layout, the same each time.
     owner : sequence of int, optional
@@ -244,14 +243,7 @@ def _spring(g: Graph, owner: Sequence[int] | None) -> list[Position]:
 
 
 def human_bytes(count: float) -> str:
-    """Write a number of bytes in units of 1000.
-
-    Examples
-    --------
-    >>> from gnnlab.plot.canvas import human_bytes
-    >>> human_bytes(0), human_bytes(999), human_bytes(12_345_678)
-    ('0', '999 B', '12.3 MB')
-    """
+    """Write a number of bytes in units of 1000."""
     power = 0
     while power < 5 and abs(count) >= 999.5 * 1000**power:
         power += 1

@@ -49,10 +49,6 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
         function's argument if it is among them, else the first. A pair ``(label, values)`` of any
         of these shows the label, in the reader's language, in place of the argument's name.
 
-    Returns
-    -------
-    Explorer
-
     Examples
     --------
     >>> from gnnlab import plot

@@ -50,10 +50,6 @@ def partition_map(
         Node → its text. By default its ID, in graphs of up to 40 nodes.
     ax : matplotlib.axes.Axes, optional
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import gnnlab as dgl

@@ -52,10 +52,6 @@ def graph(
         Node → its text. By default its ID.
     ax : matplotlib.axes.Axes, optional
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import gnnlab as dgl
@@ -176,10 +172,6 @@ def sampling_tree(
     labels : mapping or sequence, optional
         Node → its text. By default its ID.
     ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -37,10 +37,6 @@ def speedup(
         name.
     ax : matplotlib.axes.Axes, optional
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> from gnnlab import plot
@@ -181,10 +177,6 @@ def explore_time(
         Ascending; the horizontal axis of both plots.
     **controls
         At least one, as for :func:`explore`: such as ``partitioner=["metis", "random"]``.
-
-    Returns
-    -------
-    Explorer
 
     Examples
     --------

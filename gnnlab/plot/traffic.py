@@ -31,10 +31,6 @@ def byte_matrix(
         8 machines; for more there is a color scale.
     ax : matplotlib.axes.Axes, optional
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> from gnnlab import plot

@@ -95,12 +95,6 @@ def say(text: str, **fields: Any) -> str:
         The English label, with fields as :meth:`str.format` takes them.
     **fields
         Their values. Without any, the text is not formatted.
-
-    Examples
-    --------
-    >>> from gnnlab.plot.words import say
-    >>> say("part {part}", part=3)
-    'part 3'
     """
     if _column is not None and text in _TABLE:
         text = _TABLE[text][_column]

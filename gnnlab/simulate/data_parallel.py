@@ -23,7 +23,6 @@ class SimulatedDataParallel(torch.nn.Module):
 
     Parameters
     ----------
-    module : torch.nn.Module
     device_ids, output_device
         Must be None: a simulation runs on the CPU.
     broadcast_buffers : bool

@@ -61,7 +61,6 @@ class SimulatedSamplers:
     ----------
     processes : sequence of context.Process
         Each has a context of its own, and therefore its own connections and its own cache.
-    recorder : Recorder
     """
 
     def __init__(self, processes: Sequence[context.Process], recorder: Recorder) -> None:

@@ -56,7 +56,6 @@ class FairFlow:
 
     Parameters
     ----------
-    num_actors : int
     capacity : ndarray
         Shape (R,): how much of each resource there is per second.
 
@@ -80,7 +79,6 @@ class FairFlow:
 
         Parameters
         ----------
-        actor : int
         size : float
             Above 0.
         usage : dict

@@ -49,10 +49,8 @@ def exchange(
 
     Parameters
     ----------
-    me : VirtualRank
     what : str
         Name of the call; all ranks must make the same calls in the same order.
-    value : object
     num_bytes : int
         Bytes that a ring all-reduce would sum for this call; 0 for a barrier.
     kind : str
@@ -229,7 +227,6 @@ def replaced(owner: Any, functions: dict[str, Callable[..., Any]]) -> Iterator[N
 
     Parameters
     ----------
-    owner : module or class
     functions : dict
         Name → function; its first argument is the :class:`VirtualRank`. Its parameters ``group``
         and ``async_op``, if it has them, are handled here.

@@ -121,7 +121,6 @@ class Recorder:
 
     Parameters
     ----------
-    rank, machine : int
     clock : callable
         Returns processor seconds; by default those of this thread.
 

@@ -67,8 +67,6 @@ def replay(
     ----------
     tracks : sequence of Track
         All tracks of all trainers.
-    network : Network
-    machines : Machines
     free : sequence of str
         Names in :data:`FREE` of what is to take no time.
 

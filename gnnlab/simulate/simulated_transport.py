@@ -62,13 +62,10 @@ class SimulatedTransport(ServerTransport):
 
     Parameters
     ----------
-    job : JobSettings
-    cluster : Cluster
     virtual_rank : VirtualRank
         The trainer.
     recorder : Recorder
         Records its op trace.
-    design : Design, optional
     """
 
     def __init__(

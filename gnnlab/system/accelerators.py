@@ -44,14 +44,7 @@ def is_initialized() -> bool:
 
 
 def read_device(device: Any) -> torch.device:
-    """Read a device: a number is that of an accelerator; a type alone is its current device.
-
-    Examples
-    --------
-    >>> from gnnlab.system import accelerators
-    >>> accelerators.read_device("cpu")
-    device(type='cpu')
-    """
+    """Read a device: a number is that of an accelerator; a type alone is its current device."""
     if isinstance(device, int):
         return torch.device(kind() or "cuda", device)
     try:
@@ -76,12 +69,6 @@ def keep_device() -> Callable[[], object]:
     """Return a function that sets this thread's current device in the thread that calls it.
 
     Without it a new thread has device 0, and "cuda" there is not the "cuda" of a rank.
-
-    Examples
-    --------
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from gnnlab.system import accelerators
-    >>> thread = ThreadPoolExecutor(1, initializer=accelerators.keep_device())
     """
     if not is_initialized():
         return lambda: None  # device 0 in all threads

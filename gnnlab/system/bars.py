@@ -15,11 +15,6 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
     notebooks do not read that), within ``redirect_stdout(None)`` in a notebook, and in all ranks of
     a machine but the first. Options are those of tqdm; ``delay`` is 1 second by default, so that
     short work gets no bar.
-
-    Examples
-    --------
-    >>> sum(progress_bar(range(4), desc="adding"))
-    6
     """
     from tqdm.auto import tqdm
 
@@ -32,13 +27,6 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
 
 
 def is_kernel() -> bool:
-    """Return whether this process is the kernel of a notebook, or a fork of one.
-
-    Examples
-    --------
-    >>> from gnnlab.system.bars import is_kernel
-    >>> is_kernel()
-    False
-    """
+    """Return whether this process is the kernel of a notebook, or a fork of one."""
     kernelapp = sys.modules.get("ipykernel.kernelapp")
     return kernelapp is not None and bool(kernelapp.IPKernelApp.initialized())

@@ -23,28 +23,14 @@ _TEXT = 'fill="currentColor" text-anchor="middle" dominant-baseline="central" fo
 
 
 def page(title: str, values: Mapping[str, Any], *parts: str) -> str:
-    """Return the HTML of an object: name of its class, values by name, tables and drawings.
-
-    Examples
-    --------
-    >>> from gnnlab.system import cells
-    >>> "<b>Graph</b>" in cells.page("Graph", {"num_nodes": 1797})
-    True
-    """
+    """Return the HTML of an object: name of its class, values by name, tables and drawings."""
     shown = "".join(f" &nbsp; {escape(name)} = {_show(value)}" for name, value in values.items())
     style = f"{_FONT}; color: var(--jp-content-font-color1, currentColor); overflow-x: auto"
     return f'<div style="{style}"><div><b>{escape(title)}</b>{shown}</div>{"".join(parts)}</div>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table; numbers are aligned to the right, rows after the 16th left out.
-
-    Examples
-    --------
-    >>> from gnnlab.system import cells
-    >>> cells.table(["part", "num_nodes"], [[0, 900], [1, 897]]).count("<tr>")
-    3
-    """
+    """Return an HTML table; numbers are aligned to the right, rows after the 16th left out."""
     rows = list(rows)
     lines = [_row("th", head), *(_row("td", row) for row in rows[:_MOST_ROWS])]
     if len(rows) > _MOST_ROWS:
@@ -89,12 +75,6 @@ def circle(sizes: Mapping[str, int], edges: Iterable[tuple[int, int]]) -> str:
 
     ``sizes`` are numbers of nodes by type; edges are pairs of nodes, counted through all types.
     Empty if there is no node, or over 30 nodes or 150 edges.
-
-    Examples
-    --------
-    >>> from gnnlab.system import cells
-    >>> cells.circle({"_N": 3}, [(0, 1), (1, 2)]).count("<circle")
-    3
     """
     count = sum(sizes.values())
     radius = max(44.0, count * 26 / math.tau)
@@ -109,12 +89,6 @@ def bipartite(num_src: int, num_dst: int, edges: Iterable[tuple[int, int]]) -> s
 
     Edges are pairs of a source and a destination, each counted from 0 on its side; for the result
     see :func:`circle`.
-
-    Examples
-    --------
-    >>> from gnnlab.system import cells
-    >>> cells.bipartite(3, 1, [(1, 0), (2, 0)]).count("<line")
-    2
     """
     step, width = 34, max(34 * max(num_src, num_dst), 180)
     places = [
@@ -127,14 +101,7 @@ def bipartite(num_src: int, num_dst: int, edges: Iterable[tuple[int, int]]) -> s
 
 
 def bars(rows: Mapping[str, Mapping[str, float]]) -> str:
-    """Draw one bar per row; its segments have lengths in proportion to their values.
-
-    Examples
-    --------
-    >>> from gnnlab.system import cells
-    >>> cells.bars({"num_nodes": {"0": 900, "1": 897}}).count("<rect")
-    2
-    """
+    """Draw one bar per row; its segments have lengths in proportion to their values."""
     lines: list[str] = []
     for name, segments in rows.items():
         left, total, y = 130.0, sum(segments.values()) or 1, 18 * len(lines)

@@ -46,14 +46,7 @@ is_command = _install()
 
 
 class as_exception:
-    """Let Ctrl-C raise KeyboardInterrupt, for code that must clean up.
-
-    Examples
-    --------
-    >>> from gnnlab.system.interrupt import as_exception
-    >>> with as_exception():
-    ...     pass  # the work of the command
-    """
+    """Let Ctrl-C raise KeyboardInterrupt, for code that must clean up."""
 
     def __enter__(self) -> None:
         if is_command:

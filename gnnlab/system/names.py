@@ -16,14 +16,7 @@ _INTERNAL = {"compat", "errors", "system"}
 
 
 def no_attribute(package: str, name: str) -> NoAttribute:
-    """Return the error that ``package``, such as ``"gnnlab.nn"``, raises for a name it lacks.
-
-    Examples
-    --------
-    >>> from gnnlab.system.names import no_attribute
-    >>> no_attribute("gnnlab.nn", "DotGatConv")
-    NoAttribute("gnnlab.nn has no 'DotGatConv'; it is gnnlab.compat.nn.DotGatConv")
-    """
+    """Return the error that ``package``, such as ``"gnnlab.nn"``, raises for a name it lacks."""
     if not name.startswith("_") and (found := places(name)):
         return NoAttribute(f"{package} has no {name!r}; it is {' or '.join(found)}")
     hint = f"dir({package}) lists what it has"
@@ -33,14 +26,7 @@ def no_attribute(package: str, name: str) -> NoAttribute:
 
 
 def places(name: str) -> list[str]:
-    """Return the full names under which packages of gnnlab have a name; else those of compat.
-
-    Examples
-    --------
-    >>> from gnnlab.system.names import places
-    >>> places("edge_softmax")
-    ['gnnlab.nn.edge_softmax', 'gnnlab.ops.edge_softmax']
-    """
+    """Return the full names under which packages of gnnlab have a name; else those of compat."""
     offered = re.compile(rf'^__all__ = \[[^]]*"{re.escape(name)}"', re.MULTILINE)
     in_face = re.compile(rf'^_MODULES = {{[^}}]*[" ]{re.escape(name)}[" ]', re.MULTILINE)
     found = [f"gnnlab.{name}"] if _has(_ROOT / "__init__.py", in_face) else []

@@ -98,19 +98,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     The old file is unchanged until the new content is on the disk. Staging files of killed
     processes for the same path are removed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from gnnlab.system.staging import replacing
-    >>> path = Path(tempfile.mkdtemp(), "a")
-    >>> with replacing(path) as file:
-    ...     _ = file.write(b"all")
-    ...     print(path.exists())
-    False
-    >>> path.read_bytes()
-    b'all'
     """
     check_replaceable(path)
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):

@@ -6,7 +6,6 @@ last one.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -25,7 +24,6 @@ from gnnlab.launch import launch
 from gnnlab.launch.backends import HostRequest, choose, open_backend
 from tests.backends.ray import PORT, RayHosts, ray_cluster, ray_obstacle
 from tests.helpers import ROOT, wait_until
-from tests.launch.test_faults import SCRIPT
 from tests.launch.test_launch import write_workspace
 
 needs_ray = pytest.mark.skipif(bool(ray_obstacle()), reason=ray_obstacle())
@@ -189,52 +187,6 @@ def test_a_job_of_a_connected_driver_has_the_same_bits_as_a_local_one(
     mine, theirs = (torch.load(folder / "model.pt") for folder in (here, there))
     assert mine.keys() == theirs.keys()
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-
-
-@needs_ray
-def test_a_killed_sampler_ends_the_job(hosts: RayHosts, tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(SCRIPT)
-    g = dgl.rand_graph(200, 1500)
-    g.ndata["x"] = torch.rand(200, 8)
-    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
-    words = ("--part_config", "data/toy.json", "--num_samplers", "1", "python3 job.py")
-    job = Job(hosts, tmp_path, *words)
-    found = wait_until("the samplers", lambda: re.search(r"pids 1 \d+ (\d+)\n", job.said), START)
-    hosts.run(1, "kill", "-KILL", found[1])  # as the host counts
-    job.check_over()
-    assert job.failure().startswith("gnnlab launch: trainer 1 on gnr1 (machine 1) ended with")
-    assert re.search(r"sampler 0 of rank 1 \(machine 1, process \d+\) ended \(SIGKILL", job.said)
-
-
-@needs_ray
-def test_the_doctor_checks_the_nodes_of_a_cluster(hosts: RayHosts, tmp_path: Path) -> None:
-    g = dgl.rand_graph(50, 200)
-    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
-    address = f"{hosts.addresses[0]}:{PORT}"
-    argv = [*hosts.shell(PYTHONPATH=str(ROOT), RAY_ADDRESS=address), "python", "-m", "gnnlab"]
-    argv += ["doctor", "--part_config", "data/toy.json", "--json", "--timeout", "100"]
-
-    def ask(*more: str) -> dict[str, dict[str, str]]:
-        """Return what was found on each node, as state by code or check."""
-        line = hosts.argv(0, [*argv, *more], tmp_path)
-        done = subprocess.run(line, capture_output=True, text=True)
-        assert f"the machines are those of the Ray cluster at {address}" in done.stderr
-        found: dict[str, dict[str, str]] = {name: {} for name in hosts.names}
-        for row in json.loads(done.stdout)["findings"]:
-            found[row["host"]][row["code"] or row["check"]] = row["state"]
-        assert done.returncode == any("failed" in each.values() for each in found.values())
-        return found
-
-    sound = ask()
-    for name in hosts.names:
-        assert set(sound[name].values()) == {"ok"}, sound
-        assert {"start", "versions", "address", "memory", "disk", "partition"} <= set(sound[name])
-    (tmp_path / "alone").mkdir()
-    hosts.run(1, "mount", "-t", "tmpfs", "own", str(tmp_path / "alone"))  # not a shared disk
-    apart = ask("--workspace", str(tmp_path / "alone"))
-    assert [apart[name].get("not_shared") for name in hosts.names] == [None, "warning", None]
-    no_python = ask("--python", "/nowhere/python3")
-    assert {"no_python"} == set().union(*no_python.values())
 
 
 def without_trainer(job: Job) -> None:

@@ -26,7 +26,6 @@ from gnnlab.launch import launch
 from tests.backends.hosts import Hosts
 from tests.backends.slurm import slurm_cluster, slurm_obstacle
 from tests.helpers import ROOT, wait_until
-from tests.launch.test_faults import SCRIPT
 from tests.launch.test_launch import write_workspace
 
 pytestmark = pytest.mark.skipif(bool(slurm_obstacle()), reason=slurm_obstacle())
@@ -186,21 +185,6 @@ def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: 
     mine, theirs = (torch.load(folder / "model.pt") for folder in (here, there))
     assert mine.keys() == theirs.keys()
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-
-
-def test_a_killed_sampler_ends_the_job(hosts: Hosts, tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(SCRIPT)
-    g = dgl.rand_graph(200, 1500)
-    g.ndata["x"] = torch.rand(200, 8)
-    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
-    job = Job(hosts, tmp_path, "--part_config data/toy.json --num_samplers 1 'python3 job.py'")
-    job.wait_for("pids 1 ")
-    found = re.search(r"pids 1 \d+ (\d+)\n", job.said)
-    assert found, job.said
-    hosts.run(1, "kill", "-KILL", found[1])  # as the host counts
-    job.check_over()
-    assert job.failure().startswith(f"gnnlab launch: trainer 1 on {HOST_1} ended with status 1")
-    assert re.search(r"sampler 0 of rank 1 \(machine 1, process \d+\) ended \(SIGKILL", job.said)
 
 
 def test_the_doctor_checks_an_allocation(hosts: Hosts, tmp_path: Path) -> None:

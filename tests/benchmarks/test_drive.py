@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import data, words
+from benchmarks import words
 from benchmarks.__main__ import main
-from benchmarks.drive import interleave, peer, peers_in
+from benchmarks.drive import interleave, peer
 
 PEER = '''
 """Answers build with 2 ms and sage with 8 ms, and notes the order in which it was asked."""
@@ -64,13 +64,6 @@ def tiny(peers: Path) -> Path:
     return peers
 
 
-def test_finds_peers_that_have_an_interpreter(peers: Path) -> None:
-    assert peers_in(peers) == ["dgl", "fake"]
-    assert peers_in(peers, ["fake"]) == ["fake"]
-    with pytest.raises(SystemExit, match="absent"):
-        peers_in(peers, ["absent"])
-
-
 def test_systems_take_turns_in_each_round(peers: Path) -> None:
     with peer("fake", peers, "S", 1) as a, peer("dgl", peers, "S", 2) as b:
         a.wait_ready()
@@ -99,12 +92,6 @@ def test_a_peer_that_ends_is_an_error_not_a_hang(peers: Path) -> None:
         assert "it was too much" in system.ask("build")["error"]
 
 
-def test_a_peer_that_never_gets_ready_shows_its_words(peers: Path) -> None:
-    (peers / "bench_fake.py").write_text("raise SystemExit('no graph here')")
-    with peer("fake", peers, "S", 1) as system, pytest.raises(RuntimeError, match="graph"):
-        system.wait_ready()
-
-
 @pytest.mark.thorough("measures, which takes its time")
 def test_run_measures_every_task_and_prints_ratios(
     tiny: Path, capsys: pytest.CaptureFixture[str]
@@ -131,18 +118,3 @@ def test_small_graphs_need_no_arrays(tmp_path: Path, capsys: pytest.CaptureFixtu
     (result,) = json.loads(out.read_text())["results"]
     assert (result["task"], result["sys"]) == ("small:batch", "gnnlab") and result["ms"] > 0
     assert "batch of 128 molecules" in capsys.readouterr().out
-
-
-def test_tasks_are_read_with_the_commas_of_their_fanouts() -> None:
-    tasks, alone = words.chosen("gather,sample:10,25:eids, import")
-    assert [task.name for task in tasks] == ["gather:15,10,5", "sample:10,25:eids"]
-    assert alone == ["import"]
-    with pytest.raises(ValueError, match="sampel"):
-        words.chosen("sampel")
-
-
-def test_unknown_sizes_and_missing_arrays_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"XXL.*T, S, M"):
-        data.folder_of("XXL")
-    with pytest.raises(ValueError, match=r"src\.npy"):
-        data.folder_of("S", tmp_path)

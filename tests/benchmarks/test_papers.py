@@ -70,29 +70,6 @@ def test_rows_are_those_of_a_simulated_cluster() -> None:
         assert abs(sum(found.returned) - expected) <= (0 if name == "none" else 0.05 * expected)
 
 
-def test_the_tables_have_every_policy() -> None:
-    found = papers.measure(0.001, 2, 1, "random", None, progress=False)
-    caches, claims = papers.tables(found)
-    assert len(caches) == 18 and len(claims) == 9
-    for counts in (found, found["gathered"]):
-        rows = np.array([counts["rows"][name] for name in ("belady", "vip", "halo", "none")])
-        assert (counts["rows"]["least"] <= rows[:3]).all() and (rows[:3] <= rows[3]).all()
-    rows = np.array(found["rows"]["none"])
-    assert found["setup"]["nodes"] == 2449
-    assert found["unions"][8] <= found["unions"][2] <= found["unions"][1] == rows[0]
-    assert found["gathered"]["sizes"]["halo"] <= 0.16 * 2449 < found["sizes"]["halo"]
-
-
-def test_edges_between_parts_are_gathered_and_all_others_stay() -> None:
-    g, part = dgl.rand_graph(100, 2000), np.arange(100) % 2
-    src, dst = (end.numpy() for end in g.edges())
-    cut = part[src] != part[dst]
-    new_src, new_dst = (end.numpy() for end in papers._gather(g, part, 0.1).edges())
-    assert np.array_equal(new_src[~cut], src[~cut]) and np.array_equal(new_dst[~cut], dst[~cut])
-    for new, old in ((new_src[cut], src[cut]), (new_dst[cut], dst[cut])):
-        assert np.array_equal(part[new], part[old]) and len(np.unique(new)) == 10
-
-
 def test_the_least_misses_are_those_of_the_best_rows_at_every_moment() -> None:
     """Two slots. At first rows 0 and 1 are held, then 0 and 2: batch 2 fetches 2, batch 4 fetches 1
     (row 3, needed once, is always fetched)."""
@@ -124,9 +101,3 @@ def test_lesson_11_shows_the_stored_figures() -> None:
     assert shown["OTHERS"]["union"] == round(unions["4"] / unions["1"], 2)
     assert shown["OTHERS"]["LABOR"] == labor
     assert shown["OTHERS"]["width"] == round(found["p3"]["break-even width"])
-
-
-def test_a_folder_of_ogb_is_read() -> None:
-    """The digits have OGB's files; 9,929 edges in one direction."""
-    found = papers.measure(1.0, 2, 1, "random", dgl.data.digits_folder(), progress=False)
-    assert found["setup"]["edges"] == 2 * 9929 and found["setup"]["graph"] == "ogb"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks import predictions
-from benchmarks.predictions import ALONE, FACTORS, draw, summary, tables
+from benchmarks.predictions import ALONE, FACTORS, summary, tables
 
 KNOWN = [(1.0, 1.1), (2.0, 1.9), (4.0, 4.2), (3.0, 5.0)]
 """Measured and predicted: off by 10, 5, 5 and 66.7 %; one pair of six in the wrong order."""
@@ -23,22 +23,6 @@ def known(setting: dict[str, Any]) -> dict[str, Any]:
 def settings() -> list[dict[str, Any]]:
     first = {name: levels[0] for name, levels in FACTORS.items()} | ALONE
     return [first | {"machines": machines} for machines in FACTORS["machines"]]
-
-
-def test_settings_are_drawn_by_the_seed_and_cover_every_level() -> None:
-    drawn = draw(36, 0)
-    assert drawn == draw(36, 0) != draw(36, 1)
-    assert len({json.dumps(each) for each in drawn}) == 36
-    for seed in range(3):
-        drawn = draw(36, seed)
-        for name, levels in FACTORS.items():
-            found = [each[name] for each in drawn if each["machines"] > 1]
-            counts = [found.count(level) for level in levels if (name, level) != ("machines", 1)]
-            assert min(counts) >= 6, (name, counts)
-    for each in drawn:
-        assert each["machines"] > 1 or each == each | ALONE
-    with pytest.raises(ValueError, match=r"48.*49"):
-        draw(49, 0)
 
 
 def test_errors_and_order_by_hand() -> None:
@@ -86,15 +70,3 @@ def test_a_run_that_broke_off_is_resumed(tmp_path: Path) -> None:
     assert found["rows"][:2] == [before["rows"][0], before["rows"][2]]
     predictions.measure(path, resume=True, row=works)
     assert ran == [2, 4]
-
-
-def test_a_run_ends_when_its_minutes_have_passed(tmp_path: Path) -> None:
-    import time
-
-    def slow(setting: dict[str, Any]) -> dict[str, Any]:
-        if setting["machines"] > 1:
-            time.sleep(60)
-        return known(setting)
-
-    found = predictions.measure(tmp_path / "a.json", settings=settings(), minutes=0.02, row=slow)
-    assert [each["setting"]["machines"] for each in found["rows"]] == [1]

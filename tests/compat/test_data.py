@@ -93,16 +93,6 @@ def test_a_broken_cache_is_made_again(home):
     assert Rings().calls == ["has_cache", "load"]
 
 
-def test_paths_and_properties(home, tmp_path):
-    found = Rings(raw_dir=tmp_path / "raw", save_dir=str(tmp_path / "save"), transform=len)
-    assert found.raw_path == str(tmp_path / "raw" / "rings")
-    assert found.save_path == str(tmp_path / "save" / "rings")
-    assert (found.name, found.url, found.verbose, found._transform) == ("rings", None, False, len)
-    assert found.hash == hashlib.sha1(b"((3, 4),)").hexdigest()[:8]
-    assert Rings().raw_dir == Rings().save_dir == str(home)
-    assert repr(found).startswith('Dataset("rings", num_graphs=2')
-
-
 def test_builtin_dataset_downloads_and_unpacks_once(server, home):  # noqa: F811
     server.files["x.zip"] = zipped({"a/edges.txt": "0 1\n1 2\n"})
 
@@ -156,21 +146,6 @@ def test_download_goes_on_and_gives_up(server, tmp_path):  # noqa: F811
     with pytest.raises(DownloadFailed, match="404"):
         utils.download(f"{server.url}/none", tmp_path / "n", retries=2)
     assert len(server.ranges) == 3
-
-
-def test_download_dir(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("DGL_DOWNLOAD_DIR", raising=False)
-    monkeypatch.delenv("GNNLAB_DATA_DIR", raising=False)
-    assert utils.get_download_dir() == str(tmp_path / ".dgl")
-    monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "ours"))
-    assert utils.get_download_dir() == str(tmp_path / "ours")
-    monkeypatch.setenv("DGL_DOWNLOAD_DIR", str(tmp_path / "theirs"))
-    assert utils.get_download_dir() == str(tmp_path / "theirs")
-    assert (tmp_path / "theirs").is_dir()
-    assert utils._get_dgl_url("dataset/a.zip") == "https://data.dgl.ai/dataset/a.zip"
-    monkeypatch.setenv("DGL_REPO", "http://127.0.0.1:1")
-    assert utils._get_dgl_url("a.zip") == "http://127.0.0.1:1/a.zip"
 
 
 def packed(path, members):
@@ -255,23 +230,6 @@ def test_one_changed_byte_of_info_is_an_error(tmp_path):
             utils.load_info(path)
 
 
-def test_files_that_cannot_be_read_or_written(tmp_path):
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    for act, path, builtin in (
-        (utils.load_info, "none", FileNotFoundError),
-        (utils.load_info, "", IsADirectoryError),
-        (lambda path: utils.save_info(path, {}), "none/info", FileNotFoundError),
-        (lambda path: utils.check_sha1(path, ""), "none", FileNotFoundError),
-        (lambda path: utils.loadtxt(path, ","), "none", FileNotFoundError),
-        (lambda path: utils.loadtxt(path, ","), "bytes", ValueError),
-        (lambda path: utils.extract_archive(path, tmp_path / "new"), "none.zip", FileNotFoundError),
-        (utils.makedirs, "bytes/in", NotADirectoryError),
-    ):
-        with pytest.raises(builtin) as found:
-            act(tmp_path / path)
-        assert isinstance(found.value, dgl.DGLError)
-
-
 class Trap:
     def __reduce__(self):
         return os.mkdir, ("trapped",)
@@ -288,33 +246,3 @@ def test_info_runs_no_code(tmp_path, monkeypatch):
     with pytest.raises(InvalidInput, match="cut"):
         utils.load_info("cut")
     assert {path.name for path in tmp_path.iterdir()} == {"bad", "cut"}
-
-
-def test_small_helpers(tmp_path):
-    assert utils.idx2mask([0, 2], 4).tolist() == [1, 0, 1, 0]
-    assert utils.generate_mask_tensor(np.array([1, 0])).tolist() == [True, False]
-    (tmp_path / "t.txt").write_text("1, 2\n3, 4\n")
-    assert utils.loadtxt(tmp_path / "t.txt", ",", np.int64).tolist() == [[1, 2], [3, 4]]
-    utils.save_graphs(tmp_path / "g", dgl.graph(([0], [1])), {"y": torch.tensor([7])})
-    assert utils.load_labels(tmp_path / "g")["y"].item() == 7
-    for warn in (utils.deprecate_property, utils.deprecate_function, utils.deprecate_class):
-        with pytest.warns(UserWarning, match="new"):
-            warn("old", "new")
-    assert utils.Subset([5, 6, 7], [2, 0])[0] == 7
-
-
-def typed():
-    g = dgl.heterograph({("user", "likes", "item"): ([0, 1], [1, 0])}, {"user": 10, "item": 2})
-    return [g, g.local_var()]
-
-
-def test_nodepred_split():
-    graphs = typed()
-    dgl.data.add_nodepred_split(graphs, [0.5, 0.3, 0.2], ntype="user")
-    for g in graphs:
-        masks = torch.stack([g.nodes["user"].data[f"{part}_mask"] for part in ("train", "val")])
-        assert masks.sum(1).tolist() == [5, 3]
-        total = masks.sum(0) + g.nodes["user"].data["test_mask"]
-        assert total.tolist() == [1] * 10 and "train_mask" not in g.nodes["item"].data
-    with pytest.raises(InvalidInput, match="3 fractions"):
-        dgl.data.add_nodepred_split(graphs, [0.5, 0.5], "user")

@@ -8,9 +8,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.compat.data import AsGraphPredDataset, AsLinkPredDataset, AsNodePredDataset
-from gnnlab.data import NodeDataset
-from gnnlab.errors import InvalidInput, OutOfRange
-from tests.data.samples import square
+from gnnlab.errors import OutOfRange
 
 
 class OgbLike:
@@ -38,13 +36,6 @@ def test_as_node_pred_dataset():
     assert [len(ids) for ids in (drawn.train_idx, drawn.val_idx, drawn.test_idx)] == [2, 1, 1]
     with pytest.raises(OutOfRange):
         dataset[1]
-
-
-def test_as_node_pred_dataset_of_a_typed_graph():
-    g = dgl.heterograph({("user", "plays", "game"): ([0, 1], [1, 0])})
-    g.nodes["game"].data["label"] = torch.tensor([1, 0])
-    dataset = AsNodePredDataset([g], split_ratio=(0.5, 0.5, 0), target_ntype="game")
-    assert dataset[0].nodes["game"].data["train_mask"].sum() == 1
 
 
 # ------------------------------------------------------------------- edges
@@ -114,26 +105,6 @@ def test_link_prediction_of_a_dense_graph_finds_what_there_is():
     assert pairs(nothing.val_edges[1]) == pairs(nothing.test_edges[0]) == []
 
 
-def test_refusals_name_what_is_wrong():
-    one, pair = NodeDataset(square()), [(dgl.rand_graph(3, 3), 0)]
-    typed = dgl.heterograph({("user", "plays", "game"): ([0], [0])})
-    bare = dgl.graph(([0], [1]))
-    labeled = dgl.graph(([0], [1]))
-    labeled.ndata["label"] = torch.tensor([0, 1])
-    for call, names in (
-        (lambda: AsLinkPredDataset([typed]), r"\('user'"),
-        (lambda: AsLinkPredDataset(one, (0.5, 0.1, 0.1)), "0.5"),
-        (lambda: AsLinkPredDataset(one, ratio=3), "ratio.*raw_dir"),
-        (lambda: AsLinkPredDataset(one, (0, 0.5, 0.5), neg_ratio=-1), "-10"),
-        (lambda: AsGraphPredDataset([bare]), "Graph"),
-        (lambda: AsGraphPredDataset(pair, shuffle=True), "shuffle"),
-        (lambda: AsNodePredDataset([bare]), "'label'"),
-        (lambda: AsNodePredDataset([labeled]), "split_ratio"),
-    ):
-        with pytest.raises(InvalidInput, match=names):
-            call()
-
-
 # ------------------------------------------------------------------- whole graphs
 
 
@@ -154,18 +125,3 @@ def test_as_graph_pred_dataset():
     )
     ((both, labels),) = loader
     assert (both.batch_size, len(labels)) == (16, 16)
-
-
-def test_as_graph_pred_dataset_keeps_what_the_dataset_says():
-    class Several(list):
-        num_classes = 2
-
-        def get_idx_split(self):
-            return {"train": torch.tensor([1]), "valid": np.array([0]), "test": [2]}
-
-    dataset = AsGraphPredDataset(Several((dgl.rand_graph(3, 3), torch.zeros(4)) for _ in range(3)))
-    assert (dataset.num_tasks, dataset.num_classes) == (4, 2)
-    parts = (dataset.train_idx, dataset.val_idx, dataset.test_idx)
-    assert [ids.tolist() for ids in parts] == [[1], [0], [2]]
-    numbers = AsGraphPredDataset([(dgl.rand_graph(3, 3), 0.5)] * 10)
-    assert (numbers.num_tasks, numbers.num_classes) == (1, None)

@@ -183,11 +183,6 @@ def test_cache_is_used_until_a_file_changes(tmp_path):
     assert g.nodes["user"].data["age"].tolist() == [2, 9]
 
 
-def test_split_of_csv_graphs(tmp_path):
-    dataset = dgl.data.AsNodePredDataset(CSVDataset(write(tmp_path, ONE), verbose=False), [1, 0, 0])
-    assert (dataset.num_classes, len(dataset.train_idx)) == (3, 3)
-
-
 def test_repeated_ids_and_unnamed_columns_warn(tmp_path):
     nodes = "node_id,x,\n1,5,0\n0,6,0\n1,7,0\n"
     folder = write(tmp_path, ONE, nodes_0=nodes, edges_0="src_id,dst_id\n0,1\n")
@@ -227,15 +222,3 @@ META = ONE["meta.yaml"]
 def test_errors_name_file_and_line(tmp_path, changes, names):
     with pytest.raises(InvalidInput, match=names):
         CSVDataset(write(tmp_path, ONE, **changes), verbose=False)
-
-
-def test_other_errors(tmp_path):
-    with pytest.raises(InvalidInput, match=r"meta.yaml"):
-        CSVDataset(tmp_path / "none")
-    folder = write(tmp_path, ONE)
-    for wrong in ({"x": np.zeros(2)}, {"x": np.array(["a"] * 3)}):
-        with pytest.raises(InvalidInput, match=r"3 rows.*'x'"):
-            CSVDataset(folder, verbose=False, ndata_parser=lambda df, wrong=wrong: wrong)
-    graphs = MANY["graphs.csv"].replace("\n7;", "\n8;")
-    with pytest.raises(InvalidInput, match=r"users.csv, line 3.* 7 "):
-        CSVDataset(write(tmp_path / "m", MANY, graphs=graphs), verbose=False)

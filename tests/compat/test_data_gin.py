@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import torch
 
 import gnnlab as dgl
 from gnnlab.compat.data import GINDataset
-from gnnlab.compat.data.gin import NAMES, read_gin
+from gnnlab.compat.data.gin import read_gin
 from gnnlab.data import DownloadFailed
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange
 from tests.compat.test_data_sets import zipped
 from tests.data.test_download import server  # noqa: F401
 
@@ -111,15 +109,6 @@ def test_attributes_stand_in_for_tags(tmp_path):
     assert dataset[0][0].ndata["label"].tolist() == [0, 1]
 
 
-def test_a_graph_travels_alone(tmp_path):
-    """What a loader's worker sends of one graph does not grow with the data set."""
-    sizes = []
-    for count in (10, 500):
-        folder = write(tmp_path / str(count), rings_and_stars(count), "PTC")
-        sizes.append(len(pickle.dumps(GINDataset("PTC", False, raw_dir=folder)[0][0])))
-    assert sizes[0] == sizes[1]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "names"),
     [
@@ -147,17 +136,6 @@ def test_bad_lines(tmp_path, old, new, names):
     path.write_text(TOY.replace(old, new, 1), "utf8")
     with pytest.raises(InvalidInput, match=names):
         read_gin(path)
-
-
-def test_names_and_files(tmp_path):
-    assert len(set(NAMES)) == 9
-    with pytest.raises(NotFound, match=r"'ENZYMES'.*MUTAG, COLLAB"):
-        GINDataset("ENZYMES", self_loop=False)
-    with pytest.raises(InvalidInput, match=r"NCI1.txt"):
-        GINDataset("NCI1", self_loop=False, raw_dir=write(tmp_path))
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00" * 9)
-    with pytest.raises(InvalidInput, match="line 1"):
-        read_gin(tmp_path / "binary")
 
 
 def test_the_archive_is_fetched_once(mirror, tmp_path):

@@ -84,21 +84,6 @@ def test_second_time_from_the_cache(mirror, monkeypatch):
     assert len(mirror.ranges) == 1
 
 
-def test_types_of_the_others():
-    cases = {
-        "MUTAG": {
-            "http://dl-learner.org/carcinogenesis#d12_3": "d",
-            "http://dl-learner.org/carcinogenesis#bond7": "bond",
-            "http://dl-learner.org/carcinogenesis#Compound": "_Other",
-        },
-        "BGS": {"http://data.bgs.ac.uk/id/Lexicon/NamedRockUnit/LDSU": "Lexicon/NamedRockUnit"},
-        "AM": {"http://purl.org/collections/nl/am/proxy-12": "proxy", '"3': "_Literal"},
-    }
-    for name, expected in cases.items():
-        cls = getattr(dgl.data, f"{name}Dataset")
-        assert {uri: cls._type(cls, uri) for uri in expected} == expected
-
-
 def test_nodes_that_are_missing(mirror):
     more = TEST + "4\thttp://nobody\thttp://x\n"
     mirror.files["aifb.tgz"] = archive(test=more)

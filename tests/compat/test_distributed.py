@@ -8,9 +8,8 @@ import torch
 
 import gnnlab
 import gnnlab.compat as dgl
-from gnnlab.compat.distributed import dist_dataloader, part_files, role, rpc
+from gnnlab.compat.distributed import dist_dataloader, part_files, rpc
 from gnnlab.compat.distributed import graph_partition_book as books
-from gnnlab.compat.distributed.constants import DEFAULT_ETYPE, DEFAULT_NTYPE
 from gnnlab.compat.distributed.id_map import IdMap
 from gnnlab.distributed.job import is_distributed
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError
@@ -49,18 +48,7 @@ def test_a_role_of_server_is_a_job_without_the_mode(monkeypatch):
     assert is_distributed()
 
 
-def test_constants_and_roles(folder):
-    assert (DEFAULT_NTYPE, DEFAULT_ETYPE) == ("_N", ("_N", "_E", "_N"))
-    assert (role.get_role(), role.get_num_trainers(), role.get_trainer_rank()) == ("default", 1, 0)
-    assert role.is_initialized()
-    assert (rpc.get_rank(), rpc.get_num_machines(), rpc.get_num_server()) == (0, 1, 0)
-
-
 # ------------------------------------------------------------------------------- books and IDs
-def test_every_book_is_a_range_book(folder):
-    book = opened(folder).get_partition_book()
-    assert isinstance(book, books.RangePartitionBook)
-    assert not isinstance(3, books.RangePartitionBook)
 
 
 def test_range_book_of_homogeneous_ranges():
@@ -78,16 +66,6 @@ def test_range_book_of_homogeneous_ranges():
         books.RangePartitionBook(0, 2, {"user": [[0, 2]]}, edges, {"user": 0}, {LIKES: 0})
 
 
-def test_policies(folder):
-    book = opened(folder).get_partition_book()
-    assert books.NodePartitionPolicy(book, "user").policy_str == "node~user"
-    assert books.EdgePartitionPolicy(book, "likes").policy_str == "edge~user:likes:game"
-    assert books._etype_tuple_to_str(LIKES) == "user:likes:game"
-    assert books._etype_str_to_tuple("user:likes:game") == LIKES
-    with pytest.raises(InvalidInput, match="'likes'"):
-        books._etype_tuple_to_str("likes")
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_id_map_against_a_list(seed):
     rng = np.random.default_rng(seed)
@@ -102,13 +80,6 @@ def test_id_map_against_a_list(seed):
             at += size
     found = IdMap(ranges)(torch.arange(at))
     assert list(zip(*(each.tolist() for each in found), strict=True)) == expected
-
-
-def test_id_map_refuses_gaps_and_strangers():
-    with pytest.raises(InvalidInput, match="IdMap"):
-        IdMap({"user": [[0, 2]], "game": [[3, 4]]})
-    with pytest.raises(InvalidInput, match="0 to 1; found 2"):
-        IdMap({"user": [[0, 2]]})([2])
 
 
 # --------------------------------------------------------------------------------------- loaders
@@ -246,12 +217,6 @@ def test_random_numbers_of_a_loader_that_chooses_its_items():
     assert len(set(first)) == 6
 
 
-def test_options_of_ordinary_loaders_are_removed():
-    options = {"num_workers": 2, "use_uva": False, "batch_size": 3, "pin_prefetcher": True}
-    with pytest.warns(UserWarning, match="num_workers"):
-        assert dist_dataloader._remove_kwargs_dist(options) == {"batch_size": 3}
-
-
 # ---------------------------------------------------------------------------------------- requests
 class Flush(rpc.Request):
     def process_request(self, server_state):
@@ -322,14 +287,6 @@ def test_a_changed_file_of_a_rewritten_part_is_noticed(folder):
     array.write_bytes(array.read_bytes()[:-1] + b"x")
     with pytest.raises(PartitionError, match="checksum"):
         dgl.data.utils.load_tensors(file)
-
-
-def test_the_folder_of_a_second_partition_is_found(folder):
-    dgl.distributed.partition_graph(shop(), "shop", 2, folder, part_method="random")
-    found = part_files.part_of(folder / "part0" / "node_feat.dgl")
-    assert found == (folder / "shop.json", 0, True)
-    dgl.data.utils.save_tensors(folder / "part1" / "edge_feat.dgl", {})
-    assert dgl.data.utils.load_tensors(folder / "part1" / "edge_feat.dgl") == {}
 
 
 def test_other_files_are_files(tmp_path):

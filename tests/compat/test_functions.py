@@ -464,31 +464,6 @@ def test_graphs_of_old_constructors() -> None:
             wrong()
 
 
-def test_one_graph_needs_no_axis_of_graphs() -> None:
-    g = core.graph(([0], [1]))
-    for feat, shape in ((torch.ones(5), (5,)), (torch.ones(2, 3), (2, 3)), (torch.ones(1), ())):
-        assert dgl.broadcast_nodes(g, feat).shape == (2, *shape)
-        assert dgl.broadcast_edges(g, feat).shape == (1, *shape)
-    with pytest.raises(core.DGLError, match="graph_feat"):
-        dgl.broadcast_nodes(core.batch([g, g]), torch.ones(5))
-
-
-WRONG = {
-    "neighbors, must be a whole": lambda: dgl.knn_graph(torch.zeros(8, 2), "2"),
-    "k must be a whole": lambda: dgl.lap_pe(toy(), -1),
-    "walk_len": lambda: dgl.sampling.node2vec_random_walk(toy(), [0], 1, 1, 2.5),
-    "numbers ab": lambda: dgl.sampling.node2vec_random_walk(toy(), [0], "1", 1, 2),
-    "found '0.5'": lambda: dgl.DropEdge("0.5"),
-    "4 integers; found": lambda: dgl.edge_homophily(toy(), torch.ones(4)),
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_wrong_inputs(message: str) -> None:
-    with pytest.raises(core.InvalidInput, match=message):
-        WRONG[message]()
-
-
 @pytest.mark.parametrize("wrong", [None, "g", torch.ones(2), core.DGLGraph, 3], ids=str)
 def test_functions_of_graphs_refuse_anything_else(wrong: object) -> None:
     offered = {name: getattr(dgl.transforms, name) for name in dir(dgl.transforms)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 import textwrap
@@ -16,8 +15,7 @@ import torch
 import gnnlab
 from gnnlab.errors import InvalidInput
 from gnnlab.tools import as_dgl as tool
-from tests.helpers import ROOT, free_port, run_script
-from tests.launch.machines import cluster
+from tests.helpers import ROOT, run_script
 
 REPLACE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 
@@ -101,28 +99,6 @@ def test_a_job_of_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
 
 
-@pytest.mark.thorough("a job of launch is above, without a login")
-def test_a_job_by_ssh(tmp_path: Path) -> None:
-    """The trainer of another "machine" knows ``dgl``, too, though it inherits no variables."""
-    g = gnnlab.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
-    g.ndata["x"] = torch.arange(4) * 10
-    with cluster(tmp_path) as machines:
-        home = machines.machines[0].home
-        write(home, DISTRIBUTED, "train.py")
-        gnnlab.distributed.partition_graph(g, "toy", 1, home / "data")
-        (tmp_path / "ip_config.txt").write_text(f"127.0.0.2 {free_port()}\n")
-        words = [sys.executable, "-m", "gnnlab", "as-dgl", "--", sys.executable, "-m", "gnnlab"]
-        words += ["launch", "--ip_config", "ip_config.txt", "--workspace", "."]
-        words += ["--ssh_port", str(machines.port), "--part_config", "data/toy.json"]
-        words += [f"{shlex.quote(sys.executable)} train.py"]
-        env = {**os.environ, **machines.env, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
-            words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240
-        )
-        assert "gnnlab.compat 4 1 30" in done.stdout, done.stdout + done.stderr
-        assert machines.left_over() == []
-
-
 def as_dgl(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(filter(None, [str(ROOT), env.pop("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "gnnlab.as_dgl", *words]
@@ -159,13 +135,6 @@ def test_modules_code_options_and_status_are_passed_on(tmp_path: Path) -> None:
     code = "import sys; print(sys.flags.optimize, sys.warnoptions)"
     done = subprocess.run([*words, code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "1 ['error']\n", done.stderr
-
-
-def test_what_cannot_be_run_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    assert tool.main(["--", "no-such-program"]) == 127
-    assert "no-such-program" in capfd.readouterr().err
-    with pytest.raises(SystemExit):
-        tool.main(["--"])
 
 
 def test_a_wheel_named_dgl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

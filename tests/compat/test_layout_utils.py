@@ -31,13 +31,6 @@ def test_expand_as_pair() -> None:
     assert {k: tuple(v.shape) for k, v in destination.items()} == {"a": (0, 1), "b": (1, 1)}
 
 
-def test_check_eq_shape() -> None:
-    utils.check_eq_shape((torch.ones(3, 2), torch.ones(5, 2)))
-    utils.check_eq_shape(torch.ones(3))
-    with pytest.raises(base.DGLError, match=r"\(2,\), .* \(3,\)"):
-        utils.check_eq_shape((torch.ones(3, 2), torch.ones(5, 3)))
-
-
 def test_recursive_apply() -> None:
     class Pair(NamedTuple):
         a: int
@@ -47,22 +40,6 @@ def test_recursive_apply() -> None:
     found = utils.recursive_apply(nested, lambda v, k, plus=0: v * k + plus, 10, plus=1)
     assert found == {"x": Pair(11, [21, 31]), "y": (41,), "z": torch.tensor([11])}
     assert type(found["x"]) is Pair
-
-
-def test_base() -> None:
-    assert base.is_internal_column(base.EID) and not base.is_internal_column("h")
-    with pytest.warns(base.DGLWarning, match="careful") as caught:
-        base.dgl_warning("careful")
-    assert caught[0].filename == __file__
-
-
-def test_prepare_tensor() -> None:
-    g = gnnlab.graph(([0, 1], [1, 2]))
-    assert utils.prepare_tensor(g, 3, "x").tolist() == [3]
-    assert utils.prepare_tensor_dict(g.int(), {"a": [0, 1]}, "x")["a"].dtype == torch.int32
-    for wrong in (torch.tensor([0], dtype=torch.int32), torch.zeros(1, 1).long(), [[1]], [0.5]):
-        with pytest.raises(base.DGLError, match="ids"):
-            utils.prepare_tensor(g, wrong, "ids")
 
 
 def test_frames_of_types() -> None:

@@ -583,21 +583,6 @@ def test_padding_is_not_learned(name):
         torch.testing.assert_close(one.grad[1:], other.grad[1:])
 
 
-def test_aggregate_functions():
-    results = [torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, 1.0]])]
-    expected = {
-        "sum": [[4.0, 6.0]],
-        "mean": [[2.0, 3.0]],
-        "max": [[3.0, 5.0]],
-        "min": [[1.0, 1.0]],
-        "stack": [[[1.0, 5.0], [3.0, 1.0]]],
-    }
-    for name, value in expected.items():
-        assert L.get_aggregate_fn(name)(results, "user").tolist() == value
-    with pytest.raises(KeyError, match="median"):
-        L.get_aggregate_fn("median")
-
-
 def test_attention_on_a_typed_block():
     """HeteroGraphConv runs the layers on the relations of a block, as GraphStorm does."""
     torch.manual_seed(0)
@@ -616,15 +601,6 @@ def test_attention_on_a_typed_block():
     torch.testing.assert_close(out["item"], expected)
     expected = ref.edge_gat(convs[KEY], block["follows"], pairs["user"], weights)
     torch.testing.assert_close(out["user"], expected)
-
-
-def test_cached_rows_are_used_again():
-    layer, g = L.SGConv(5, 3, k=2, cached=True), dgl.add_self_loop(whole())
-    x = torch.randn(7, 5)
-    first = layer(g, x)
-    assert torch.equal(layer(g, torch.zeros(7, 5)), first)
-    layer.fc.weight.data.zero_()
-    torch.testing.assert_close(layer(g, x), layer.fc.bias.expand(7, 3))
 
 
 def test_dropped_edges():
@@ -646,64 +622,6 @@ def test_largest_eigenvalue_by_default():
     torch.testing.assert_close(found, layer(g, x, [2.0] * 3))
     values = dgl_compat.laplacian_lambda_max(g)
     assert len(values) == 3 and layer(g, x, values).shape == (11, 3)
-
-
-def test_dense_layers_equal_those_on_the_graph():
-    """The same parameters on a graph without parallel edges."""
-    torch.manual_seed(0)
-    g = dgl.add_reverse_edges(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])))
-    adj, x = ref.adjacency(g).float(), torch.randn(4, 5)
-    pairs = [
-        (L.DenseGraphConv(5, 3), L.GraphConv(5, 3), ()),
-        (L.DenseSAGEConv(5, 3), L.SAGEConv(5, 3, "gcn"), ()),
-        (L.DenseChebConv(5, 3, 3), L.ChebConv(5, 3, 3, activation=None), (2.0,)),
-    ]
-    for dense, sparse, more in pairs:
-        state = dense.state_dict()
-        names = {"fc.weight": "fc_neigh.weight", "fc.bias": "bias"}
-        if "W" in state:
-            state = {"linear.weight": state["W"].flatten(0, 1).T, "linear.bias": state["bias"]}
-        elif "fc.weight" in state:
-            state = {names[name]: value for name, value in state.items()}
-        sparse.load_state_dict(state)
-        expected = sparse(g, x, *([torch.tensor(more)] if more else []))
-        torch.testing.assert_close(dense(adj, x, *more), expected)
-
-
-ONES = torch.ones(7, 5)
-WRONG = [  # what the error names, and what raises it
-    ("25 rows", lambda: L.EdgeGATConv(5, 4, 3, 2)(LOOPED, ONES, torch.ones(3, 4))),
-    ("size 3.*4", lambda: L.GMMConv(5, 2, 4, 2)(LOOPED, ONES, torch.ones(25, 3))),
-    ("num_towers=2", lambda: L.PNAConv(5, 4, ["mean"], ["identity"], 1.0, num_towers=2)),
-    ("7 source rows", lambda: L.DenseSAGEConv(5, 3)(torch.eye(3), ONES)),
-    ("6 rows.*7 source nodes", lambda: L.TAGConv(5, 3)(whole(), torch.ones(6, 5))),
-    ("size 4.*5", lambda: L.SGConv(5, 3)(LOOPED, torch.ones(7, 4))),
-    ("feat.float", lambda: L.TAGConv(5, 3)(whole(), ONES.double())),
-    ("is the graph", lambda: L.EdgeConv(5, 3)(ONES, whole())),
-    ("whole graph", lambda: L.GatedGraphConv(5, 5, 1, 1)(block(), ONES)),
-    ("whole graph", lambda: L.APPNPConv(2, 0.1)(block(), ONES)),
-    ("pair", lambda: L.APPNPConv(2, 0.1)(whole(), (ONES, ONES))),
-    ("median", lambda: L.NNConv(5, 3, nn.Linear(2, 15), "median")),
-    ("2 numbers", lambda: L.GlobalAttentionPooling(nn.Linear(5, 2))(whole(), ONES)),
-    ("in_feats=5.*out_feats=3", lambda: L.GatedGraphConv(5, 3, 1, 1)),
-    ("etypes", lambda: L.GatedGraphConv(5, 5, 1, 2)(whole(), ONES)),
-    ("0 to 2", lambda: L.GatedGraphConv(5, 5, 1, 2)(whole(), ONES, torch.arange(18) % 3)),
-    ("lambda_max for 3", lambda: L.ChebConv(5, 3, 2)(batch(), torch.ones(11, 5), [2.0])),
-    ("norm='right'", lambda: L.EdgeWeightNorm()(whole(), torch.zeros(18))),
-    (r"\(18,\)", lambda: L.EdgeWeightNorm()(whole(), torch.ones(18, 1))),
-    ("in_feats and num_layers", lambda: L.JumpingKnowledge("lstm")),
-    ("0 graphs", lambda: L.Sequential(L.SAGEConv(5, 3, "mean"))([], ONES)),
-    ("'item'.*user", lambda: L.HeteroLinear({"user": 2}, 3)({"item": torch.ones(1, 2)})),
-    ("rbf_kernel_means", lambda: L.AtomicConv(torch.ones(2), torch.ones(1), torch.ones(2))),
-    ("rows", lambda: L.AtomicConv(*FILTERS)(whole(), torch.ones(7, 2), torch.ones(18))),
-]
-LOOPED = dgl.add_self_loop(random_graph(7, 18))
-
-
-@pytest.mark.parametrize(("names", "run"), WRONG)
-def test_wrong_inputs(names, run):
-    with pytest.raises(dgl.DGLError, match=names):
-        run()
 
 
 def test_atomic_convolution_by_type():

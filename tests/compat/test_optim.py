@@ -123,21 +123,6 @@ def test_lookups() -> None:
         dgl.nn.NodeEmbedding(4, 2, init_func=lambda rows: rows[:1])
 
 
-def test_wrong_parameters() -> None:
-    emb = dgl.nn.NodeEmbedding(4, 2)
-    for params in ([], [torch.nn.Parameter(torch.zeros(1))]):
-        with pytest.raises(core.InvalidInput, match="NodeEmbedding"):
-            dgl.optim.SparseAdam(params, lr=0.1)
-    with pytest.raises(core.InvalidInput, match="twice"):
-        dgl.optim.SparseAdam([emb, emb], lr=0.1)
-    with pytest.raises(core.InvalidInput, match="lr"):
-        dgl.optim.SparseAdam([emb], lr=-1)
-    optimizer = dgl.optim.SparseAdam([emb], lr=0.1)
-    (emb([1]) * torch.nan).sum().backward()
-    with pytest.raises(core.InvalidInput, match="NaN"):
-        optimizer.step()
-
-
 def rank_job(rank: int, world: int) -> list[list[float]]:
     """Two ranks with a share of the batch each; the mean of their losses."""
     torch.distributed.init_process_group("gloo")

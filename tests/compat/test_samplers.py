@@ -131,17 +131,6 @@ def test_sample_etype_neighbors_is_fair(replace: bool) -> None:
     assert ((counts[:4] - 200 * share).abs() < 5 * (200 * share * (1 - share)).sqrt()).all()
 
 
-def test_sample_etype_neighbors_refuses(graph: core.Graph) -> None:
-    with pytest.raises(core.InvalidInput, match=r"fanout.*\[1, 2\]"):
-        dgl.sampling.sample_etype_neighbors(graph, [1], OFFSETS, [1, 2])
-    with pytest.raises(core.InvalidInput, match="to_homogeneous"):
-        dgl.sampling.sample_etype_neighbors(typed(), [1], [0, 3], [1])
-    g = dgl.sampling.sample_etype_neighbors(graph, [1], OFFSETS[:-1], 0)
-    assert g.num_edges() == 0
-    further = [0] * (len(OFFSETS) - 1) + [-1]
-    assert dgl.sampling.sample_etype_neighbors(graph, [1], OFFSETS, further).num_edges() == 0
-
-
 def test_pack_traces_is_a_loop() -> None:
     g = core.graph(([0, 1, 2, 4], [1, 2, 3, 4]))
     traces, types = core.sampling.random_walk(g, [0, 3, 4, 2], length=4)

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import gnnlab.compat.sparse as dglsp
-from gnnlab.errors import GNNLabError
 
 PLACES = torch.tensor([[2, 0, 0, 1], [1, 0, 3, 2]])
 OTHERS = torch.tensor([[0, 1, 2, 0], [0, 2, 2, 3]])
@@ -185,29 +184,3 @@ def test_samples_are_parts_of_rows() -> None:
     assert A.sample(0, 3, replace=True).row.bincount().tolist() == [3, 3, 3]
     biased = dglsp.spmatrix(torch.tensor([[0, 0], [0, 1]]), torch.tensor([0.0, 1.0]))
     assert all(biased.sample(0, 1, bias=True).col.tolist() == [1] for _ in range(20))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda A: dglsp.spmatrix(PLACES, torch.ones(3)),
-        lambda A: dglsp.spmatrix(PLACES, shape=(2, 2)),
-        lambda A: A + A.T,
-        lambda A: A / matrix(OTHERS),
-        lambda A: A**A,
-        lambda A: A @ torch.ones(3),
-        lambda A: torch.ones(3) @ A,
-        lambda A: A @ matrix(),
-        lambda A: dglsp.bspmm(A, torch.ones(4, 2, 2)),
-        lambda A: dglsp.sddmm(A, torch.ones(3, 2), torch.ones(3, 4)),
-        lambda A: A.inv(),
-        lambda A: A.sum(2),
-        lambda A: A.reduce(0, "median"),
-        lambda A: dglsp.sp_add_v(A, torch.ones(3)),
-        lambda A: dglsp.diag(torch.ones(3), (2, 5)),
-        lambda A: A.index_select(0, torch.tensor([3])),
-    ],
-)
-def test_errors(wrong: Callable[[Any], Any]) -> None:
-    with pytest.raises((GNNLabError, TypeError)):
-        wrong(matrix())

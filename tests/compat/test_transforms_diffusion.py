@@ -118,13 +118,6 @@ def test_sign_is_powers_of_a_matrix(op: str, weights: bool) -> None:
     assert made.ndata["feat"].double().equal(first)
 
 
-def test_sign_names_what_is_wrong() -> None:
-    with pytest.raises(dgl.InvalidInput, match="diffuse_op"):
-        transforms.SIGNDiffusion(2, diffuse_op="cheb")
-    with pytest.raises(dgl.InvalidInput, match=r"SIGNDiffusion.*'v'"):
-        transforms.SIGNDiffusion(2, eweight_name="v")(weighted())
-
-
 def test_rows_sum_to_one() -> None:
     g = toy()
     g.ndata["h"] = torch.tensor([[1.0, 3.0], [0.2, 0.3], [0.0, 0.0], [-1.0, 6.0]])

@@ -176,12 +176,18 @@ def test_append_policies() -> None:
         (({"account": new[:1].drop(columns=["income", "age"])},), "feat"),
         (({"account": new[:1].drop(columns="fraud")},), "label"),
         (({"account": new[:1].assign(id=5)},), "account"),
+        (({"account": new[:1].assign(opened=5)},), "opened"),
+        (({"account": new[:1].assign(opened="2024-01-02")},), "opened"),
         ((None, {"pays": payments[:1].assign(who="none")}), "none"),
+        ((None, {"pays": payments[:1].assign(amount=pd.Timestamp(0))}), "amount"),
         ((None, {"pays": payments[:1].drop(columns="amount")}), "amount"),
         ((None, {"owns": payments[:1]}), "owns"),
     ):
         with pytest.raises((InvalidInput, NotFound), match=f"'{named}'|{named},"):
             append_tables(g, report, *tables)
+    for wrong in ((report, new), (new, {})):
+        with pytest.raises(InvalidInput, match="TableReport"):
+            append_tables(g, *wrong)
     more, told = append_tables(g, report, {"account": pd.concat([again, new])}, duplicates="drop")
     assert more.num_nodes("account") == 201 and list(told.counts.values()) == [2]
     assert more.nodes["account"].data["feat"][7, 0] == accounts["age"][7]

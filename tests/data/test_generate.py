@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from gnnlab.data import generate as module
 from gnnlab.data.generate import generate
-from gnnlab.errors import InvalidInput
 from tests.data.samples import assert_same
 from tests.helpers import examples
 
@@ -96,24 +95,3 @@ def test_small_and_dense(n, share, seed):
     raw = generate(n, num_edges, seed, num_features=1)
     assert raw.num_edges == num_edges // 2
     assert_simple(raw)
-
-
-def test_gives_up_on_pairs_that_do_not_come(monkeypatch):
-    monkeypatch.setattr(module, "ROUNDS", 1)
-    with pytest.raises(InvalidInput, match="fewer edges"):
-        generate(50, 240, num_features=1)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"num_nodes": 1, "num_edges": 0}, "2 to 2147483647 nodes"),
-        ({"num_nodes": 2**31, "num_edges": 0}, "2 to 2147483647 nodes"),
-        ({"num_nodes": 100, "num_features": 0}, "1 feature"),
-        ({"num_nodes": 100, "num_edges": 992}, "990"),
-        ({"num_nodes": 100, "num_edges": -2}, "990"),
-    ],
-)
-def test_wrong_sizes(options, named):
-    with pytest.raises(InvalidInput, match=named):
-        generate(**options)

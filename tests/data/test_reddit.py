@@ -135,14 +135,3 @@ def test_bad_parts(tmp_path, data, graph, named):
         np.savez(tmp_path / "reddit_graph.npz", **graph)
     with pytest.raises(InvalidInput, match=named):
         read_reddit(tmp_path)
-
-
-def test_foreign_archives(mirror, tmp_path):
-    mirror.files["reddit.zip"] = b"no archive"
-    with pytest.raises(InvalidInput, match=r"reddit.zip"):
-        load("reddit")
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
-        target.writestr("other.txt", "1")
-    mirror.files["reddit_self_loop.zip"] = (tmp_path / "x.zip").read_bytes()
-    with pytest.raises(InvalidInput, match=r"reddit_data.npz"):
-        load("reddit", self_loop=True)

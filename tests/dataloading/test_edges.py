@@ -9,7 +9,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, as_edge_prediction_sampler
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput
 from tests.accelerator import GPU
 from tests.dataloading.samples import FOLLOWS, PLAYS, REVERSE
 
@@ -163,16 +163,6 @@ def test_negative_samplers_of_your_own(graph, typed):
         assert games[negatives.edges(etype="plays")[1]].tolist() == [3, 3]
 
 
-def test_the_older_order_of_arguments(graph):
-    by_place = EdgeDataLoader(
-        graph, np.arange(10), NeighborSampler([2]), "cpu", None, "reverse_id", REVERSE, None,
-        Uniform(1), batch_size=4,
-    )  # fmt: skip
-    assert [pairs.num_edges() for _, pairs, _, _ in by_place] == [4, 4, 2]
-    by_name = EdgeDataLoader(g=graph, eids=[1, 2], graph_sampler=NeighborSampler([2]))
-    assert len(by_name) == 2 and len(next(iter(by_name))) == 3
-
-
 def test_int32_graphs(graph):
     for negatives in (Uniform(2), DegreePower(2), GlobalUniform(2)):
         sampler = as_edge_prediction_sampler(
@@ -182,29 +172,6 @@ def test_int32_graphs(graph):
         ids = [inputs, block.edata[dgl.EID], *graphs[0].edges(), *graphs[1].edges()]
         ids += [graphs[0].edata[dgl.EID], graphs[0].ndata[dgl.NID]]
         assert {x.dtype for x in ids} == {torch.int32}
-
-
-def test_no_edges(graph):
-    sampler = as_edge_prediction_sampler(NeighborSampler([2]), negative_sampler=GlobalUniform(2))
-    inputs, pairs, negatives, (block,) = sampler.sample(graph, [])
-    assert [len(inputs), pairs.num_edges(), negatives.num_edges(), block.num_edges()] == [0] * 4
-
-
-def test_bad_input_says_what_is_wrong(graph, typed):
-    def sample(g=graph, seeds=(0,), **options):
-        return as_edge_prediction_sampler(NeighborSampler([2]), **options).sample(g, seeds)
-
-    with pytest.raises(InvalidInput, match=r"negative_sampler.*5"):
-        sample(negative_sampler=5)
-    with pytest.raises(InvalidInput, match="int"):
-        sample(negative_sampler=lambda g, eids: 3)
-    with pytest.raises(InvalidInput, match="2 sources and 1 destinations"):
-        sample(negative_sampler=lambda g, eids: ([0, 1], [1]))
-    with pytest.raises(OutOfRange, match="node 100"):
-        sample(negative_sampler=lambda g, eids: ([0], [100]))
-    with pytest.raises(InvalidInput, match=r"negative sampler.*'follows'"):
-        seeds = {"plays": [0], "follows": [0]}
-        sample(typed, seeds, negative_sampler=lambda g, eids: ([0], [0]))
 
 
 @pytest.mark.gpu

@@ -220,16 +220,3 @@ def test_a_gpu_samples_the_same_blocks(graph, typed):
                 assert torch.equal(
                     torch.stack(a.edges(etype=etype)), torch.stack(b.edges(etype=etype)).cpu()
                 )
-
-
-def test_samplers_that_cannot_work_say_why(graph):
-    with pytest.raises(InvalidInput, match="edge_dir"):
-        dgl.dataloading.NeighborSampler([5], edge_dir="out")
-    with pytest.raises(InvalidInput, match="prob or mask"):
-        dgl.dataloading.NeighborSampler([5], prob="p", mask="m")
-    with pytest.raises(InvalidInput, match=r"BlockSampler.*sample_frontier"):
-        dgl.dataloading.BlockSampler(2).sample(graph, [0])
-    own = dgl.dataloading.BlockSampler(["x"], ["y"])  # the newer order of arguments
-    assert own.prefetch_labels == dgl.dataloading.BlockSampler(None, ["y"]).prefetch_labels
-    with pytest.raises(InvalidInput, match="num_layers"):
-        own.sample(graph, [0])

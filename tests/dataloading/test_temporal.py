@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.dataloading import DataLoader, NeighborSampler, as_edge_prediction_sampler
 from gnnlab.dataloading.seeds import Timed
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.temporal import by_time
 from gnnlab.kernels.temporal import TimedNodes, TimedNodesOnDevice
 
@@ -241,26 +241,3 @@ def test_lists_number_pairs_by_first_appearance(pairs: list[tuple[int, int]]) ->
         found = [nodes.add(ids[:cut], times[:cut]), nodes.add(ids[cut:], times[cut:])]
         assert torch.cat(found).tolist() == [distinct.index(pair) for pair in pairs]
         assert list(zip(nodes.ids.tolist(), nodes.times.tolist(), strict=True)) == distinct
-
-
-def test_wrong_inputs() -> None:
-    g = dgl.graph(([1, 2, 3], [0, 0, 0]))
-    g.edata["t"] = torch.tensor([1.0, 2.0, torch.nan])
-    sampler = NeighborSampler([2], time="t")
-    with pytest.raises(InvalidInput, match="NaN"):
-        sampler.sample(g, Timed([0], [1]))
-    with pytest.raises(NotFound, match="seed_times"):
-        sampler.sample(g, [0])
-    with pytest.raises(NotFound, match="'when'"):
-        NeighborSampler([2], time="when").sample(g, Timed([0], [1]))
-    g.edata["t"] = torch.tensor([1, 2, 3])
-    with pytest.raises(InvalidInput, match="node 0 "):
-        sampler.sample(g, Timed([0, 0], [2, 2]))
-    with pytest.raises(InvalidInput, match="time"):
-        NeighborSampler([2], strategy="last")
-    with pytest.raises(InvalidInput, match="'first'"):
-        NeighborSampler([2], time="t", strategy="first")
-    with pytest.raises(InvalidInput, match="seed_times"):
-        DataLoader(g, [0], NeighborSampler([2]), seed_times=[1])
-    with pytest.raises(InvalidInput, match="seed_times"):
-        DataLoader(g, [0, 1], sampler, seed_times=[1])

@@ -13,7 +13,7 @@ import torch
 import gnnlab as dgl
 from gnnlab import kernels
 from gnnlab.dataloading.transfer import Transfer, tensors_in
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import OutOfRange
 from gnnlab.system import accelerators
 from tests import accelerator_streams as streams
 from tests.accelerator import GPU, NAME, DeviceTensor, counting
@@ -152,19 +152,6 @@ def test_the_detector_finds_what_is_not_ordered(graph) -> None:
     assert late.tolist() == [2, 2, 2]
 
 
-@pretend
-def test_a_buffer_is_filled_again_when_its_copy_is_done(graph, monkeypatch) -> None:
-    transfer = Transfer(torch.device(NAME, 0), [graph], {})
-    transfer.begin()
-    values = [torch.full((50,), float(i)) for i in range(9)]
-    moved = [transfer.copy(x) for x in values]  # none of them was read yet
-    assert len(streams.PINNED) == 2
-    assert all(torch.equal(x.cpu(), y) for x, y in zip(moved, values, strict=True))
-    transfer.copy(torch.ones(1000))
-    assert len(transfer.copy(torch.ones(1000))) == 1000 and len(streams.PINNED) == 4  # larger
-    assert [len(buffer) for buffer, _ in transfer._buffers] == [4096, 4096]
-
-
 def test_copies_from_several_threads(graph) -> None:
     transfer = Transfer(graph.to(GPU).device, [graph], {})
     transfer.begin()
@@ -298,24 +285,6 @@ def test_an_error_in_the_thread_is_that_of_the_loader(graph, direct) -> None:
             list(dgl.dataloading.DataLoader(graph, range(99), sampler, device=GPU, **options))
 
 
-def test_options_for_a_gpu_need_one(graph) -> None:
-    for option in ({"use_uva": True}, {"gpu_cache": CACHE}):
-        for where in ({"device": "cpu"}, {"g": graph.to(GPU)}):
-            with pytest.raises(InvalidInput, match=next(iter(option))):
-                loader(**{"g": graph} | where | option)
-    for wrong in (
-        {"nodes": {"x": 3}},
-        5000,
-        {"node": {"x": -1}},
-        {"node": {"x": 0.5}},
-        {"node": 7},
-    ):
-        with pytest.raises(InvalidInput, match="gpu_cache"):
-            loader(graph, gpu_cache=wrong)
-    with pytest.raises(InvalidInput, match="gpu_cache"):
-        list(loader(graph, gpu_cache={"node": {"feat": 5}}))
-
-
 def test_types_with_features_of_one_name_and_another_device_than_the_present_one() -> None:
     torch.manual_seed(0)
     follows, likes = (torch.randint(30, (2, 200)) for _ in range(2))
@@ -341,10 +310,3 @@ def test_types_with_features_of_one_name_and_another_device_than_the_present_one
         "u/x": 9,
     }
     assert torch.get_device_module(block.device).current_device() == 0
-
-
-def test_pinned_graphs(graph) -> None:
-    expected, shape = graph.ndata["y"].clone(), graph.ndata["x"].shape
-    assert graph.pin_memory_() is graph
-    assert graph.ndata["x"].is_pinned() and graph.ndata["x"].shape == shape
-    assert torch.equal(graph.ndata["y"], expected) and graph.ndata["y"].is_pinned()

@@ -125,18 +125,6 @@ def test_values_are_those_of_the_owners(folder, policy, num_bytes) -> None:
             assert info.hit_rate > 0.2
 
 
-def test_memory_without_room_for_scores_and_a_row_holds_no_row(folder) -> None:
-    """A share of 27 bytes has no room for 4 of scores and 24 of a row; 25 have none either."""
-    with opened(friends(), folder, 2) as job:
-        job.g.client.use_cache(100_000)
-        x = job.g.ndata["x"][:]
-        table = job.g.client.cache.tables["node~_N~x"]
-        for num_bytes, slots in ((30, 1), (27, 0), (25, 0)):
-            table.resize(num_bytes)
-            assert table.num_slots == slots
-            assert torch.equal(job.g.ndata["x"][:], x)
-
-
 def test_which_rows_stay(folder) -> None:
     """By degree: from the start, those with many edges into this part; by access: those asked for.
 
@@ -280,22 +268,3 @@ def test_standalone_mode_has_every_row(tmp_path) -> None:
         DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=0).client.cache.num_bytes == 0
     )
     assert c.parts.num_nodes() == 400
-
-
-@pytest.mark.parametrize("value", [-1, 1.5, "1GB", True])
-def test_bytes_are_a_number(tmp_path, value) -> None:
-    cuts.cut(friends(), 2, tmp_path)
-    with pytest.raises(InvalidInput, match=f"cache_bytes.*{value!r}"):
-        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=value)
-    with pytest.raises(InvalidInput, match=r"cache_policy.*'lru'"):
-        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=10, cache_policy="lru")
-
-
-def test_the_environment_is_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4096")
-    assert settings(cuts.cut(friends(), 2, tmp_path).parts) == (4096, "access")
-    g = DistGraph("g", part_config=tmp_path / "g.json", cache_policy="degree")
-    assert settings(g) == (4096, "degree")
-    monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4 MB")
-    with pytest.raises(InvalidInput, match=r"GNNLAB_CACHE_BYTES must be .*'4 MB'"):
-        cuts.cut(friends(), 2, tmp_path)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -256,33 +255,6 @@ def test_states_that_do_not_fit_are_refused(two: Cut, tmp_path: Path) -> None:
             run.optimizer.load(tmp_path / "damaged")
     with pytest.raises(FileNotFoundError):
         run.optimizer.load(tmp_path / "nothing")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda emb: SparseAdagrad([], lr=0.1), "found an empty list"),
-        (lambda emb: SparseAdagrad([torch.nn.Embedding(3, 3)], lr=0.1), "found 'Embedding'"),
-        (lambda emb: SparseAdam([emb, emb], lr=0.1), "has an embedding twice"),
-        (lambda emb: SparseAdagrad([emb], lr=-1), "lr must be a number, at least 0"),
-        (lambda emb: SparseAdam([emb], lr=0.1, betas=(0.9, 1.0)), "beta2 must be a number"),
-        (lambda emb: SparseAdam([emb], lr="0.1"), "found '0.1'"),
-    ],
-)
-def test_bad_optimizers_are_refused(two: Cut, make: Any, message: str) -> None:
-    emb = DistEmbedding(N, D)
-    with pytest.raises(InvalidInput, match=message):
-        make(emb)
-
-
-def test_short_numbers_are_refused(two: Cut) -> None:
-    torch.set_default_dtype(torch.float16)
-    try:
-        emb = DistEmbedding(N, D)
-    finally:
-        torch.set_default_dtype(torch.float32)
-    with pytest.raises(InvalidInput, match="float16"):
-        SparseAdam([emb], lr=0.1)
 
 
 def test_bad_lookups_and_sizes_are_refused(two: Cut, tmp_path: Path) -> None:

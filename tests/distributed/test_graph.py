@@ -11,7 +11,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.distributed import DistGraph, DistTensor, find_edges, initialize
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, PartitionError
 from tests.distributed import cut as cuts
 from tests.distributed.cut import PLAYS
 from tests.helpers import run_script
@@ -91,35 +91,7 @@ def test_queries_with_homogeneous_ids(typed):
             assert torch.equal(book.map_to_homo_nid(end, ntype), ours[kinds == number])
 
 
-def test_questions_that_make_no_sense(plain, typed):
-    g, h = plain.parts, typed.parts
-    with pytest.raises(OutOfRange, match="node 200"):
-        g.in_degrees([3, 200])
-    with pytest.raises(OutOfRange, match="edge 2300"):
-        g.find_edges([2300])
-    with pytest.raises(OutOfRange, match="edge -1"):
-        g.edge_subgraph([-1])
-    with pytest.raises(NotFound, match="node type 'bot'"):
-        h.num_nodes("bot")
-    with pytest.raises(NotFound, match="'bot'"):
-        h.in_degrees(0, etype="bot")
-    with pytest.raises(InvalidInput, match="which node type"):
-        dgl.sampling.sample_neighbors(h, [0], 2)
-    with pytest.raises(InvalidInput, match="edge type"):
-        h.get_etype_id(None)
-    with pytest.raises(InvalidInput, match="find_edges"):
-        g.edges()
-
-
 # --------------------------------------------------------------------------------------- opening
-def test_forms_of_opening(tmp_path):
-    config = cuts.cut(cuts.plain(), 2, tmp_path).parts.client.source[1]
-    for args, options in (
-        (("g", config), {}),
-        (("g",), {"part_config": config}),
-        (("g", tmp_path / "g.json"), {}),
-    ):
-        assert DistGraph(*args, **options).num_nodes() == 200
 
 
 def test_what_cannot_be_opened(tmp_path):

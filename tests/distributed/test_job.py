@@ -26,7 +26,7 @@ import gnnlab as dgl
 from gnnlab.distributed import DistEmbedding, DistNodeDataLoader, SparseAdam, node_split
 from gnnlab.nn import SAGEConv
 
-config, epochs, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+config, epochs = sys.argv[1], int(sys.argv[2])
 RANKS = int(os.environ.get("RANKS", 4))
 dgl.distributed.initialize("unused.txt")
 torch.distributed.init_process_group("gloo")
@@ -54,14 +54,9 @@ for r in mine:
     nids = node_split(mask, g.get_partition_book(), rank=r, num_trainers=RANKS)
     sampler = dgl.dataloading.NeighborSampler([4, 3], prefetch_node_feats=["x"])
     loaders.append(DistNodeDataLoader(g, nids, sampler, batch_size=16, shuffle=True, seed=r))
-if os.path.isdir(folder + "/machine-0"):
-    done = dgl.distributed.load_checkpoint(folder, model=model, dense=dense, emb=emb,
-        sparse=sparse, **{f"loader{i}": x for i, x in enumerate(loaders)})["done"]
-else:
-    done = 0
 digests = {r: hashlib.sha256() for r in mine}
-for epoch in range(done, epochs):
-    for number, batches in enumerate(zip(*loaders, strict=True)):
+for epoch in range(epochs):
+    for batches in zip(*loaders, strict=True):
         losses = []
         for r, (inputs, seeds, blocks) in zip(mine, batches):
             for block in blocks:
@@ -74,10 +69,6 @@ for epoch in range(done, epochs):
         loss.backward()
         dense.step()
         sparse.step()
-        if f"{epoch} {number}" == os.environ.get("STOP_AFTER"):
-            dgl.distributed.save_checkpoint(folder, model=model, dense=dense, emb=emb,
-                sparse=sparse, done=epoch, **{f"loader{i}": x for i, x in enumerate(loaders)})
-            sys.exit()
 parameters = torch.cat([p.detach().flatten() for p in model.parameters()])
 if world > 1:
     g.client.barrier()
@@ -105,11 +96,6 @@ def cut(folder: Path, num_parts: int) -> Path:
     return folder / "g.json"
 
 
-def train(config: Path, folder: Path, epochs: int, **job: Any) -> list[dict[str, Any]]:
-    found = run_job(TRAIN, config, args=[str(config), str(epochs), str(folder)], **job)
-    return [dict(outputs(each)) for each in found]
-
-
 # Two trainers on each machine in CI.
 TRAINERS = 2 if THOROUGH else 1
 RANKS = str(2 * TRAINERS)
@@ -120,32 +106,19 @@ def close(one: list[float], other: list[float]) -> bool:
     return torch.allclose(torch.tensor(one), torch.tensor(other), rtol=0, atol=1e-6)
 
 
-def test_a_job_computes_what_one_process_computes(config: Path, tmp_path: Path) -> None:
+def test_a_job_computes_what_one_process_computes(config: Path) -> None:
     """2 machines with 2 servers and trainers that have a sampler each, encrypted: the same blocks,
     and parameters and embeddings within 1e-6 of those of a process that does all of it."""
     env = {"OMP_NUM_THREADS": "1", "RANKS": RANKS}
-    text = run_script(TRAIN, args=[str(config), "3", str(tmp_path)], env=env)
+    text = run_script(TRAIN, args=[str(config), "3"], env=env)
     alone = outputs(text)
-    ranks = train(config, tmp_path, 3, security="tls", **CLUSTER)
+    found = run_job(TRAIN, config, args=[str(config), "3"], security="tls", **CLUSTER)
+    ranks = [dict(outputs(each)) for each in found]
     assert {r: d for rank in ranks for r, d in rank["blocks"].items()} == alone["blocks"]
     for rank in ranks:
         assert rank["parameters"] == ranks[0]["parameters"]
         assert close(rank["parameters"], alone["parameters"])
         assert rank["rows"] == ranks[0]["rows"] and close(rank["rows"], alone["rows"])
-
-
-@pytest.mark.thorough("tests of checkpoints resume too, without a job")
-def test_a_resumed_job_ends_as_one_that_was_not_stopped(config: Path, tmp_path: Path) -> None:
-    """Stopped in the middle of an epoch, when samplers have already made later batches."""
-    # The sum of two numbers does not depend on their order.
-    pair = {"machines": 2, "samplers": 1, "RANKS": "2"}
-    through = train(config, tmp_path / "none", 2, **pair)
-    words = [str(config), "2", str(tmp_path / "run")]
-    run_job(TRAIN, config, args=words, STOP_AFTER="1 2", **pair)
-    resumed = train(config, tmp_path / "run", 2, **pair)
-    for one, other in zip(through, resumed, strict=True):
-        assert one["parameters"] == other["parameters"] and one["rows"] == other["rows"]
-    assert sorted(p.name for p in (tmp_path / "run" / "machine-1").iterdir()) == ["1"]
 
 
 # ------------------------------------------------------------------------------- failures
@@ -282,53 +255,6 @@ def test_samplers_end_with_a_killed_trainer(tmp_path: Path) -> None:
         job.trainers[0].wait()
         wait_until("the end of the sampler", lambda: not is_alive(sampler), 30)
     assert not leftovers(job.job)
-
-
-FAILS = """
-import gnnlab as dgl, torch
-
-dgl.distributed.initialize("unused.txt")
-g = dgl.distributed.DistGraph("g")
-
-class Own(Exception):
-    pass
-
-def collate(ids):
-    if 5 in ids:
-        raise Own(f"no batch of {len(ids)}")
-    return ids
-
-loader = dgl.distributed.DistDataLoader(torch.arange(20), 4, collate_fn=collate)
-try:
-    for batch in loader:
-        pass
-except Own as error:
-    print(error, "In a sampler process" in error.__notes__[0])
-print(sum(len(batch) for batch in dgl.distributed.DistDataLoader(torch.arange(20), 4)))
-for first in loader:
-    for second in dgl.distributed.DistDataLoader(torch.arange(8), 4, collate_fn=lambda x: x * 2):
-        pass
-    break
-print(first.tolist(), second.tolist())
-many = [iter(dgl.distributed.DistDataLoader(torch.arange(60), 4)) for _ in range(10)]
-print({tuple(batch[0].item() for batch in together) for together in zip(*many)} == {
-    (first,) * 10 for first in range(0, 60, 4)
-})
-left = dgl.distributed.DistDataLoader(torch.arange(64), 1, queue_size=64)
-print({next(iter(left)).item() for _ in range(30)})  # the second sampler is never listened to
-try:
-    g.client.ask({0: dgl.distributed.messages.Pull("node~_N~x", torch.tensor([999]))})
-except IndexError as error:
-    print(type(error).__name__)
-"""
-
-
-@pytest.mark.thorough("samplers are killed in tests/launch/test_faults.py")
-def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
-    for text in run_job(FAILS, config, machines=2, samplers=2):
-        lines = text.splitlines()
-        assert lines[0] == "no batch of 4 True"
-        assert lines[1:] == ["20", "[0, 1, 2, 3] [8, 10, 12, 14]", "True", "{0}", "OutOfRange"]
 
 
 def test_forked_children_ask_by_themselves(config: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.dataloading import DataLoader, NeighborSampler, NodeDataLoader
-from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
+from gnnlab.dataloading.negative_sampler import DegreePower, Uniform
 from gnnlab.distributed import (
     DistEdgeDataLoader,
     DistNodeDataLoader,
@@ -106,13 +106,6 @@ def test_named_features_are_read_ahead(plain: Cut, monkeypatch: Any) -> None:
     sampler = NeighborSampler([3, 3], prefetch_node_feats=["x"], prefetch_edge_feats=["w"])
     for _ in DistNodeDataLoader(plain.parts, range(100), sampler, batch_size=100):
         assert pulls.names == ["node~_N~x", "edge~_N:_E:_N~w", "edge~_N:_E:_N~w"]
-
-
-def test_a_mask_in_parts_names_the_seeds(plain: Cut) -> None:
-    mask = DistTensor((100,), torch.bool)
-    mask[[3, 97, 50]] = True
-    loader = DistNodeDataLoader(plain.parts, mask, NeighborSampler([2]), batch_size=2)
-    assert [seeds.tolist() for _, seeds, _ in loader] == [[3, 50], [97]]
 
 
 # --------------------------------------------------------------------------------- edges
@@ -240,13 +233,6 @@ def test_negative_samplers_of_the_library(plain: Cut, sampler: Any) -> None:
     again = DistEdgeDataLoader(g, [7, 3, 99], NeighborSampler([2]), **options)
     ((_, pairs, negatives, _),) = again
     assert negatives.num_edges() == 12
-
-
-def test_negatives_of_all_pairs_need_all_edges(plain: Cut) -> None:
-    options: dict[str, Any] = {"batch_size": 10, "negative_sampler": GlobalUniform(1)}
-    loader = DistEdgeDataLoader(plain.parts, range(10), NeighborSampler([2]), **options)
-    with pytest.raises(InvalidInput, match="on a DistGraph use Uniform or DegreePower"):
-        list(loader)
 
 
 # -------------------------------------------------------------------------- equal steps

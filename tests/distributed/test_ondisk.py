@@ -83,9 +83,3 @@ def test_damaged_edges_are_noticed_when_they_are_used(folder: Path, tmp_path: Pa
 def test_a_policy_for_several_machines(folder: Path) -> None:
     with pytest.raises(InvalidInput, match="'halo'"):
         open_graph(folder, memory="1MB", cache_policy="halo")
-
-
-@pytest.mark.parametrize("memory", ["2 bananas", -1, True, "GB"])
-def test_memory_is_a_size(folder: Path, memory: Any) -> None:
-    with pytest.raises(InvalidInput, match="memory"):
-        open_graph(folder, memory=memory)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from gnnlab.dataloading import DataLoader, NeighborSampler
+from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
 from gnnlab.distributed.inclusion import inclusion_probabilities
 from gnnlab.distributed.policies import POLICIES, EpochReads, Planned
@@ -21,19 +21,7 @@ from gnnlab.simulate import SimulationError, simulate
 from tests.distributed.cut import at_random, write
 from tests.distributed.test_cache import friends
 
-
 # ------------------------------------------------------------------------- probabilities
-def frequencies(g: dgl.Graph, seeds: Any, fanouts: Any, size: int, epochs: int) -> torch.Tensor:
-    """The share of sampled batches that hold each node."""
-    found, batches = torch.zeros(g.num_nodes()), 0
-    loader = DataLoader(
-        g, seeds, NeighborSampler(fanouts), batch_size=size, shuffle=True, drop_last=True, seed=3
-    )
-    for _ in range(epochs):
-        for nodes, _, _ in loader:
-            found[nodes] += 1
-            batches += 1
-    return found / batches
 
 
 def tree(branches: int, depth: int) -> dgl.Graph:
@@ -48,17 +36,6 @@ def test_inclusion_is_exact_on_a_tree() -> None:
     found = inclusion_probabilities(tree(5, 2), torch.tensor([0]), [3, 2], 1)
     first = 1 - (1 - 2 / 5) * (1 - 3 / 5)
     assert found.tolist() == pytest.approx([1.0] + [first] * 5 + [2 / 5 * 3 / 5] * 25)
-
-
-@pytest.mark.thorough("a tree shows the same without sampling")
-def test_inclusion_is_the_frequency_in_batches() -> None:
-    """5,000 batches of a graph of 400 nodes with hubs; the standard error is at most 0.007."""
-    g, seeds, fanouts = friends(), torch.arange(0, 400, 4), [3, 4]
-    expected = inclusion_probabilities(g, seeds, fanouts, 5)
-    found = frequencies(g, seeds, fanouts, 5, epochs=250)
-    gap = (found - expected).abs()
-    assert gap.mean() < 0.012 and gap.max() < 0.06  # ways that share nodes are not independent
-    assert np.corrcoef(found, expected)[0, 1] > 0.998
 
 
 def test_replacement_and_small_batches() -> None:

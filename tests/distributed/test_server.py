@@ -121,17 +121,6 @@ def test_a_tensor_comes_and_goes(running: tuple[JobSettings, RemoteTransport]) -
         trainer.exchange([(1, m.Pull(name, rows(3)))])
 
 
-def test_first_values_that_fail_leave_nothing(running: tuple[JobSettings, RemoteTransport]) -> None:
-    _, trainer = running
-
-    def fail(part: int) -> torch.Tensor:
-        raise RuntimeError("no values")
-
-    with pytest.raises(RuntimeError, match="no values"):
-        trainer.create(m.Create("node~_N~h", (2,), "float32"), fail)
-    assert trainer.readable(0, "node~_N~h") is None
-
-
 # -------------------------------------------------------------------------- who may come
 def strange(keys: Keys | None) -> Keys:
     """Keys of somebody who knows the job's authority, but has no certificate from it."""
@@ -208,17 +197,6 @@ def test_a_meeting_tells_who_is_missing(config: Path) -> None:
             trainer.barrier()
         assert time.monotonic() - start < SOON
     assert "barrier (meeting 1): ranks 1, 2 of 3 did not come within 1.5 s" in str(caught.value)
-
-
-def test_a_meeting_of_more_ranks_than_can_be_listed(config: Path) -> None:
-    job = replace(make_job(config), timeout=1.0)
-    text = rf"ranks 1, 2, .*, 20 of {2**60} did not come"
-    with (
-        serving(job),
-        connected(job, timeout=60.0) as trainer,
-        pytest.raises(GNNLabError, match=text),
-    ):
-        trainer.request([(0, m.Meet("here", 0, 2**60))])
 
 
 def at_once(job: JobSettings, work: Any, machines: Any = (0, 0, 0)) -> list[Any]:
@@ -540,15 +518,6 @@ def test_memory_of_a_living_job_stays() -> None:
         Memory(JOB, 6)
 
 
-def test_a_catalog_that_stays_half_written(monkeypatch: Any) -> None:
-    """As where the server that writes it is killed meanwhile."""
-    monkeypatch.setattr(memory, "_WRITING", 0.1)
-    with closing(Memory(JOB, 7)) as writer, closing(Memory(JOB, 7, timeout=1)) as reader:
-        writer._map[:8] = (1).to_bytes(8, "little")
-        with pytest.raises(GNNLabError, match=f"{JOB}-7-catalog"):
-            reader.refresh()
-
-
 def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
     """Threads look at any moment; none may keep for good what it saw before the change."""
     with closing(Memory(JOB, 8)) as writer:
@@ -586,16 +555,6 @@ def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch:
     assert depth and not looker.is_alive() and list(reader.tensors) == ["node~_N~h"]
     reader.close()
     writer.close()
-
-
-def test_a_closed_transport(config: Path) -> None:
-    job = make_job(config)
-    with serving(job):
-        trainer = RemoteTransport(job)
-        trainer.close()
-        trainer.close()
-        with pytest.raises(GNNLabError, match="exit_client"):
-            trainer.statistics()
 
 
 def test_a_signal_comes_at_any_moment() -> None:

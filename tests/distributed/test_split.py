@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnnlab.distributed import edge_split, node_split
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.partition import GraphPartitionBook
 
 ONE = ("_N", "_E", "_N")
@@ -164,27 +163,3 @@ def test_trainers_prefer_the_nodes_that_were_meant_for_them(
         force_even=is_even,
     )
     assert [share.tolist() for share in shares] == expected
-
-
-@pytest.mark.parametrize(
-    ("nodes", "kwargs", "error", "message"),
-    [
-        (range(6), {"rank": 2, "num_trainers": 2}, InvalidInput, "0 <= rank < number of trainers"),
-        (range(6), {"rank": 1}, InvalidInput, "num_trainers="),
-        ([0, 3, 3], {}, InvalidInput, "node 3 is given twice"),
-        ([0, 6], {}, OutOfRange, "6"),
-        (torch.ones(5, dtype=torch.bool), {}, InvalidInput, "a mask needs one entry per node, 6"),
-        (torch.tensor([0.5, 1.0]), {}, InvalidInput, "must be integers"),
-        ({}, {}, InvalidInput, "found an empty dict"),
-        (range(6), {"ntype": "paper"}, NotFound, "no node type 'paper'"),
-        (range(6), {"node_trainer_ids": torch.zeros(5).long()}, InvalidInput, r"shape \(6,\)"),
-        (range(6), {"node_trainer_ids": torch.full((6,), -1)}, InvalidInput, "at least 0"),
-    ],
-)
-def test_bad_input_is_refused(
-    nodes: Any, kwargs: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        node_split(nodes, book_of(2, 4), **kwargs)
-    with pytest.raises(InvalidInput, match="partition_book="):
-        node_split(torch.ones(6, dtype=torch.bool))

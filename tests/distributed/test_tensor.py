@@ -10,7 +10,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.distributed import DistGraph, DistTensor, initialize
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange
 from tests.distributed import cut as cuts
 
 
@@ -101,31 +101,7 @@ def test_masks_join(g):
         one | g.ndata["x"]
 
 
-def test_features_are_listed_while_a_thread_makes_one(g):
-    tensors = g.client._tensors
-
-    class Slow:
-        """What is said of a feature; while it is looked at, another one comes."""
-
-        @property
-        def is_gdata(self):
-            tensors["node~_N~late"] = tensors["node~_N~x"]
-            return True
-
-    tensors["node~_N~slow"] = Slow()
-    assert "slow" in g.client.names("node~_N")
-
-
 # ------------------------------------------------------------------------------ making tensors
-
-
-def test_scalars_that_a_dtype_can_hold(g):
-    t = DistTensor((200,), torch.complex64)
-    t[:2], t[2] = 1.5, 2 + 1j
-    assert t[:4].tolist() == [1.5, 1.5, 2 + 1j, 0]
-    for dtype, value in ((torch.float32, 1j), (torch.uint16, 1.5)):
-        with pytest.raises(InvalidInput):
-            DistTensor((200,), dtype)[0] = value
 
 
 @pytest.mark.parametrize(
@@ -173,17 +149,6 @@ def test_which_type_a_tensor_is_on(typed, tmp_path):
     assert n[24].tolist() == [0] and "n" in typed.nodes["game"].data
     with pytest.raises(InvalidInput, match=r"node~game has 25 rows; the shape \(3,\) begins"):
         DistTensor((3,), torch.int64, part_policy=game)
-
-
-def test_names_and_shapes_that_make_no_sense(g):
-    for name in ("", "a~b", 3):
-        with pytest.raises(InvalidInput, match="name of a tensor"):
-            DistTensor((200,), torch.float32, name)
-    with pytest.raises(InvalidInput, match="persistent"):
-        DistTensor((200,), torch.float32, persistent=True)
-    for shape in ((), 200, (-1,), None):
-        with pytest.raises(InvalidInput, match="shape"):
-            DistTensor(shape, torch.float32)
 
 
 # ----------------------------------------------------------------------------------- lifetimes
@@ -253,15 +218,6 @@ def test_features_are_set_by_name(g):
     assert g.ndata.get("y") is None
 
 
-def test_features_that_do_not_fit(g):
-    with pytest.raises(NotFound, match=r"'y' of node~_N.*'x'"):
-        g.ndata["y"]
-    with pytest.raises(InvalidInput, match=r"shape \(3,\).* 200 rows"):
-        g.ndata["y"] = torch.ones(3)
-    with pytest.raises(InvalidInput, match=r"rows of node~_N.*edge~"):
-        g.ndata["y"] = g.edata["w"]
-
-
 # --------------------------------------------------------------------------------------- faults
 def test_rows_that_do_not_exist(g):
     x = g.ndata["x"]
@@ -309,15 +265,6 @@ def test_values_that_do_not_fit(g, value, message):
     counts = DistTensor((200,), torch.int64)
     with pytest.raises(InvalidInput, match=r"torch\.int64.*torch\.float32"):
         counts[0] = 0.5
-
-
-def test_no_graph_yet():
-    dgl.distributed.exit_client()
-    with pytest.raises(GNNLabError, match=r"call gnnlab.distributed.initialize\(\) first"):
-        DistTensor((200,), torch.float32)
-    initialize()
-    with pytest.raises(GNNLabError, match="DistGraph"):
-        DistTensor((200,), torch.float32)
 
 
 def test_files_do_not_change(tmp_path):

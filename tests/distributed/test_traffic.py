@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
-from gnnlab.distributed.traffic import KINDS, Count, Traffic
-from gnnlab.errors import InvalidInput
+from gnnlab.distributed.traffic import Count, Traffic
 
 
 def test_matrix_and_totals() -> None:
@@ -62,12 +59,3 @@ def test_a_count_within_a_count() -> None:
     thread.start()
     thread.join(60)
     assert not thread.is_alive() and traffic.total() == Count(2)
-
-
-def test_what_cannot_be_counted() -> None:
-    traffic = Traffic(2)
-    for call in (lambda: traffic.matrix("love"), lambda: traffic.add(0, 1, "love", Count())):
-        with pytest.raises(InvalidInput, match=r"'love'.*structure"):
-            call()
-    with pytest.raises(InvalidInput, match="0 to 1; found 0 and 2"):
-        traffic.add(0, 2, KINDS[0], Count())

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -134,3 +136,15 @@ def test_as_a_job(name: str, by_hand: Callable[[str], str], folder: Path, tmp_pa
         assert one.keys() == job.keys()
         for key in one:
             torch.testing.assert_close(job[key], one[key], rtol=0, atol=1e-6)
+
+
+def test_payments(tmp_path: Path) -> None:
+    """Each account of both days has a score, higher where fraud is known."""
+    printed = run_script(EXAMPLES / "payments.py", args=[str(tmp_path)])
+    assert "account: nodes appended: 50" in printed and "of new accounts: 50" in printed
+    scores = pd.read_csv(tmp_path / "scores.csv").set_index("key")["fraud"]
+    assert sorted(scores.index) == [f"KR{number:06}" for number in range(2050)]
+    example = runpy.run_path(str(EXAMPLES / "payments.py"))
+    accounts = example["tables"](np.random.default_rng(0), 0, 2000, 12_000)[0]
+    known = scores[accounts["account"]].groupby(accounts["fraud"].to_numpy()).mean()
+    assert known["yes"] > 1.5 * known["no"]

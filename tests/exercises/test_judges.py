@@ -19,6 +19,7 @@ import pytest
 from gnnlab import exercises
 from gnnlab.exercises import Lesson
 from gnnlab.exercises.judging import Wrong
+from tests.helpers import run_script
 
 FOLDER = Path(exercises.__file__).parent
 LESSONS = sorted(path.stem[-2:] for path in FOLDER.glob("lesson_*.py"))
@@ -114,3 +115,16 @@ def test_what_is_no_lesson_or_exercise() -> None:
         Lesson("01", "fr")
     with pytest.raises(ValueError, match=r"number.*9"):
         Lesson("01").judge(9, 1)
+
+
+def test_the_folder_is_kept_by_a_cell_that_runs_again_and_removed_at_the_end() -> None:
+    folder = run_script(
+        """
+        from gnnlab.exercises import Lesson
+
+        folder = Lesson("01").folder
+        assert folder.is_dir() and Lesson("01").folder == folder
+        print(folder)
+        """
+    )
+    assert not Path(folder.strip()).exists()

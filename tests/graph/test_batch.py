@@ -21,15 +21,6 @@ def pair() -> dgl.Graph:
     return dgl.batch([path, loop])
 
 
-def test_a_graph_is_a_batch_of_one() -> None:
-    g = toy(torch.int32)
-    assert g.batch_size == 1
-    assert g.batch_num_nodes().tolist() == [4]
-    assert g.batch_num_edges().tolist() == [5]
-    assert g.batch_num_nodes().dtype == torch.int32
-    assert len(dgl.unbatch(g)) == 1
-
-
 def test_batch_of_typed_graphs() -> None:
     g = dgl.batch([typed(), typed()])
     assert edges_of(g, "plays") == [(0, 0), (0, 0), (1, 2), (3, 4), (3, 4), (4, 6)]
@@ -89,14 +80,6 @@ def test_which_features_are_kept() -> None:
 def test_graphs_that_do_not_fit(parts: list[Any], message: str) -> None:
     with pytest.raises(dgl.DGLError, match=message):
         dgl.batch(parts)
-
-
-@pytest.mark.parametrize("other", [torch.ones(4, 2), torch.ones(4, dtype=torch.int64)])
-def test_features_that_do_not_fit(other: torch.Tensor) -> None:
-    a, b = toy(), toy()
-    b.ndata["x"] = other
-    with pytest.raises(dgl.DGLError, match="feature 'x' differs"):
-        dgl.batch([a, b])
 
 
 @given(st.lists(graphs(max_nodes=4, max_edges=6), min_size=1, max_size=4))

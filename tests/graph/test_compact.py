@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
+from tests.graph.samples import edges_of, graphs, toy, typed, typed_graphs
 
 
 def test_compact_several_graphs_alike() -> None:
@@ -31,19 +31,6 @@ def test_compact_keeps_what_must_be_preserved_first() -> None:
     assert edges_of(g, "plays") == [(1, 1), (1, 1), (0, 2)]
 
 
-def test_compact_without_features() -> None:
-    g = dgl.compact_graphs(toy(), copy_ndata=False, copy_edata=False)
-    assert list(g.ndata) == [dgl.NID]
-    assert list(g.edata) == []
-
-
-def test_compact_explains_bad_input() -> None:
-    with pytest.raises(dgl.DGLError, match="there are 4 and 3 of type '_N'"):
-        dgl.compact_graphs([toy(), dgl.graph(([0], [2]))])
-    with pytest.raises(dgl.DGLError, match="block"):
-        dgl.compact_graphs(dgl.to_block(toy()))
-
-
 @given(typed_graphs())
 def test_compact_against_dicts(g: dgl.Graph) -> None:
     compact = dgl.compact_graphs(g)
@@ -58,15 +45,6 @@ def test_compact_against_dicts(g: dgl.Graph) -> None:
     for t in g.ntypes:
         assert compact.nodes[t].data["x"].tolist() == [i + 0.5 for i in old[t]]
     assert compact.idtype == g.idtype
-
-
-def test_khop_without_relabeling_or_ids() -> None:
-    part = dgl.khop_in_subgraph(toy(), 1, k=1, relabel_nodes=False)
-    assert part.num_nodes() == 4
-    assert edges_of(part) == [(0, 1), (0, 1), (1, 1)]
-    part, _ = dgl.khop_in_subgraph(toy(), 1, k=1, store_ids=False)
-    assert dgl.NID not in part.ndata
-    assert dgl.EID not in part.edata
 
 
 def test_khop_of_types_answers_in_the_form_asked() -> None:
@@ -120,20 +98,3 @@ def test_reorder_keeps_the_graph(nodes: Any, edges: str) -> None:
     else:
         side = 0 if edges == "src" else 1
         assert [e[side] for e in edges_of(g)] == sorted(e[side] for e in edges_of(g))
-
-
-def test_reorder_without_ids_and_with_bad_arguments() -> None:
-    assert same(toy().reorder_graph(edge_permute_algo="src", store_ids=False), toy())
-    for arguments, message in (
-        ({"node_permute_algo": "metis"}, "must be None, 'rcmk' or 'custom'; found 'metis'"),
-        ({"edge_permute_algo": "random"}, "must be 'src', 'dst' or 'custom'"),
-        ({"node_permute_algo": "custom"}, "needs permute_config="),
-        (
-            {"edge_permute_algo": "custom", "permute_config": {"edges_perm": [0, 0, 1, 2, 3]}},
-            "once",
-        ),
-    ):
-        with pytest.raises(dgl.DGLError, match=message):
-            dgl.reorder_graph(toy(), **arguments)
-    with pytest.raises(dgl.DGLError, match="to_homogeneous"):
-        dgl.reorder_graph(typed())

@@ -66,35 +66,7 @@ def test_idtype(data: Any, idtype: Any, expected: torch.dtype) -> None:
         assert g.astype(wanted).idtype == wanted and edges_of(g.astype(wanted)) == edges_of(g)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda: dgl.graph(([0], [1]), num_nodes=-1), ValueError, "at least 0"),
-        (lambda: dgl.graph(([0], [0]), num_nodes=0), IndexError, "there are none of this type"),
-        (lambda: dgl.graph(([True], [False])), ValueError, "must be integers; found torch.bool"),
-        (lambda: dgl.graph(([[0, 1]], [[1, 0]])), ValueError, r"\(1, 2\)"),
-        (lambda: dgl.graph(("dense", ENDS)), ValueError, "must be 'coo', 'csr' or 'csc'"),
-        (lambda: dgl.graph(("csr", ENDS)), ValueError, "three arrays of IDs"),
-        (lambda: dgl.graph(ENDS).astype(torch.int16), ValueError, "torch.int32 or torch.int64"),
-        (lambda: dgl.graph(ENDS).astype("int"), ValueError, "found 'int'. For features use"),
-        (lambda: dgl.graph(ENDS, idtype=torch.float32), ValueError, "int64 or torch.int32"),
-    ],
-)
-def test_bad_edges_are_explained(call: Any, kind: Any, message: str) -> None:
-    with pytest.raises(kind, match=message):
-        call()
-
-
 # ------------------------------------------------------------------------- csr and csc
-def test_csr_and_csc() -> None:
-    """Rows 0: → 1, 1; 1: → 1; 2: → 2, 0."""
-    g = dgl.graph(("csr", ([0, 2, 3, 5], [1, 1, 1, 2, 0], [])))
-    assert edges_of(g) == PAIRS
-    g = dgl.graph(("csc", ([0, 1, 4, 5], [2, 0, 0, 1, 2], [4, 0, 1, 2, 3])))
-    assert edges_of(g) == PAIRS
-    assert g.formats()["created"] == ["coo", "csc"]
-    assert dgl.graph(("csr", ([0, 1], [4], []))).num_nodes() == 5
-    assert dgl.graph(("csr", ([0, 1], [0], [])), num_nodes=3).in_degrees().tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])
@@ -131,11 +103,6 @@ def test_bad_compressed_edges(
         dgl.heterograph({("a", "r", "a"): (kind, (indptr, indices, eids))}, {"a": 3})
 
 
-def test_compressed_edges_and_num_nodes() -> None:
-    with pytest.raises(dgl.DGLError, match=r"num_nodes is 1.* describe 2 nodes"):
-        dgl.graph(("csr", ([0, 1, 2], [0, 1], [])), num_nodes=1)
-
-
 @given(edge_lists(), st.sampled_from(["csr", "csc"]), st.data())
 def test_compressed_edges_against_lists(
     edges: tuple[int, list[int], list[int]], kind: str, data: st.DataObject
@@ -162,36 +129,6 @@ def test_types_are_ordered_by_name() -> None:
     assert g.num_nodes("g") == 3
     assert [g.get_ntype_id(n) for n in g.ntypes] == [0, 1]
     assert [g.get_etype_id(e) for e in g.etypes] == [0, 1, 2]
-
-
-def test_num_nodes_dict_may_name_types_without_edges() -> None:
-    g = dgl.heterograph({("a", "r", "b"): ([0], [0])}, {"a": 2, "b": 1, "c": 5})
-    assert g.num_nodes("c") == 5
-    assert g.num_nodes() == 8
-
-
-@pytest.mark.parametrize(
-    ("data", "sizes", "kind", "message"),
-    [
-        ({("a", "r", "b"): ([0], [3])}, {"a": 1, "b": 2}, IndexError, r"\('a', 'r', 'b'\).*node 3"),
-        ({("a", "r", "b"): ([0], [0])}, {"a": 1}, ValueError, "lacks node type 'b'"),
-        ({("a", "r", "b"): ([], [])}, {"a": -1, "b": 2}, ValueError, "at least 0"),
-        ({("a", "r"): ([0], [0])}, None, ValueError, "triple of names.*found"),
-        ({("a", "r", 1): ([0], [0])}, None, ValueError, "triple of names"),
-        ({("a", "r", "b"): ([0, 1], [0])}, None, ValueError, r"\('a', 'r', 'b'\).*2,.*1,"),
-    ],
-)
-def test_bad_typed_edges_are_explained(data: Any, sizes: Any, kind: Any, message: str) -> None:
-    with pytest.raises(kind, match=message):
-        dgl.heterograph(data, sizes)
-
-
-def test_typed_idtype() -> None:
-    ends = torch.tensor([0], dtype=torch.int32)
-    assert dgl.heterograph({("a", "r", "b"): (ends, ends)}).idtype == torch.int32
-    mixed = {("a", "r", "b"): (ends, ends), ("b", "s", "a"): ([0], [0])}
-    assert dgl.heterograph(mixed).idtype == torch.int64
-    assert dgl.heterograph(mixed, idtype=torch.int32).idtype == torch.int32
 
 
 @given(typed_graphs(features=False))

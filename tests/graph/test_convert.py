@@ -53,19 +53,6 @@ def test_bipartite_from_scipy() -> None:
     assert g.edata["w"].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: dgl.from_scipy(np.eye(2)), "found ndarray"),
-        (lambda: dgl.from_scipy(sp.coo_array((2, 3))), r"\(2, 3\).*bipartite_from_scipy"),
-        (lambda: dgl.bipartite_from_scipy(MATRIX, "a", "r", "a"), "must differ"),
-    ],
-)
-def test_what_is_not_a_matrix_is_refused(call: Any, message: str) -> None:
-    with pytest.raises(dgl.DGLError, match=message):
-        call()
-
-
 @given(edge_lists(), st.sampled_from(["coo", "csr", "csc"]))
 def test_scipy_there_and_back(edges: tuple[int, list[int], list[int]], form: str) -> None:
     num_nodes, src, dst = edges
@@ -113,27 +100,6 @@ def test_from_networkx_of_labels_that_do_not_compare() -> None:
     graph = nx.DiGraph([("x", 1), (1, (2, 3))])
     assert edges_of(dgl.from_networkx(graph, idtype=torch.int32)) == [(0, 1), (1, 2)]
     assert dgl.from_networkx(nx.DiGraph()).num_nodes() == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"node_attrs": ["nope"]}, "2 of 2 nodes of the networkx graph lack 'nope'"),
-        ({"edge_attrs": ["w"]}, "1 of 2 edges of the networkx graph lack 'w'"),
-        ({"edge_id_attr_name": "id"}, "must hold each of 0 … 1 once"),
-        ({"node_attrs": ["v"]}, "differs in shape between nodes"),
-    ],
-)
-def test_from_networkx_explains_attributes(arguments: dict[str, Any], message: str) -> None:
-    graph = nx.DiGraph()
-    graph.add_node(0, v=[1])
-    graph.add_node(1, v=[1, 2])
-    graph.add_edge(0, 1, w=1, id=0)
-    graph.add_edge(1, 0, id=2)
-    with pytest.raises(dgl.DGLError, match=message):
-        dgl.from_networkx(graph, **arguments)
-    with pytest.raises(dgl.DGLError, match="edge_id_attr_name"):
-        dgl.from_networkx(graph.to_undirected(), edge_id_attr_name="id")
 
 
 def test_bipartite_from_networkx() -> None:

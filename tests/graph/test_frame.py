@@ -90,15 +90,6 @@ def test_a_deferred_column_can_be_overwritten_and_pickled() -> None:
     assert f["h"].tolist() == [0, 0, 0]
 
 
-def test_deferred_moves_when_made() -> None:
-    f = frame()
-    f.defer("h", lambda: torch.ones(3))
-    moved = f.to(torch.device("meta"))
-    assert isinstance(moved.column("h"), LazyTensor)
-    assert moved["h"].device.type == moved["x"].device.type == "meta"
-    assert f["h"].device.type == "cpu"
-
-
 # ------------------------------------------------------------- features of graphs
 def test_features_of_one_type() -> None:
     g = toy()
@@ -137,19 +128,6 @@ def test_features_of_several_types() -> None:
     assert list(g.ndata.pop("h")) == ["user"]
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda g: g.ndata.update(h={"nope": torch.ones(3)}), KeyError, "no type 'nope'"),
-        (lambda g: g.nodes(), ValueError, "which node type"),
-    ],
-)
-def test_bad_typed_features_are_explained(call: Any, kind: Any, message: str) -> None:
-    with pytest.raises(kind, match=message) as error:
-        call(typed())
-    assert isinstance(error.value, dgl.DGLError)
-
-
 @pytest.mark.parametrize("dtypes", [("Int64", "Float64"), ("Int32", "boolean"), ("UInt8", "Int8")])
 def test_columns_with_dtypes_of_pandas(dtypes: tuple[str, str]) -> None:
     """They may lack values, and are then refused; a column of floats has NaN."""
@@ -179,14 +157,6 @@ def test_both_sides_of_a_bipartite_graph() -> None:
     assert g.reverse().srctypes == ["game"]
     with pytest.raises(KeyError, match="'user'"):
         g.num_src_nodes("game")
-
-
-@pytest.mark.parametrize(
-    "numbers", [range(5), range(3, 7), range(2, 9, 3), range(4, 0, -1), range(0), range(5, 2)]
-)
-def test_ranges_are_tensors_of_int64(numbers: range) -> None:
-    found = as_tensor(numbers)
-    assert found.dtype == torch.int64 and found.tolist() == list(numbers)
 
 
 @pytest.mark.parametrize(("device", "may_come_later"), [("cpu", False), ("cuda:0", True)])

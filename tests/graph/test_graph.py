@@ -57,14 +57,6 @@ def test_repr_of_many_features_has_a_line_for_each() -> None:
     assert len(repr(g).splitlines()) == 14 and repr(g).endswith("… and 12 more})")
 
 
-def test_repr_of_many_types_is_short() -> None:
-    chain = {(f"type{i:02}", "to", f"type{i + 1:02}"): ([0], [0]) for i in range(30)}
-    g = dgl.heterograph(chain)
-    for shown in (repr(g), repr(dgl.to_block(g))):
-        assert max(map(len, shown.splitlines())) <= 100 and "('type00', 'to', 'type01'): 1" in shown
-        assert len(shown.splitlines()) <= 9 * 4
-
-
 def test_repr_of_several_types() -> None:
     assert repr(typed()) == (
         "Graph(num_nodes={'game': 4, 'user': 3},\n"
@@ -113,13 +105,6 @@ def test_slice_of_one_edge_type() -> None:
         g["likes"]
 
 
-def test_no_relation_at_all() -> None:
-    g = dgl.heterograph({}, {"a": 3})
-    assert g.num_nodes("a") == 3
-    assert g.num_edges() == 0
-    assert g.canonical_etypes == []
-
-
 # ------------------------------------------------------------------------------- features
 def test_local_scope_restores_features() -> None:
     g = toy()
@@ -155,13 +140,6 @@ def test_local_scope_restores_structure_too() -> None:
     assert same(g, toy())
 
 
-def test_what_is_changed_in_place_stays_changed() -> None:
-    g = toy()
-    with g.local_scope():
-        g.ndata["x"] += 1
-    assert g.ndata["x"].tolist() == [1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("twin_of", [lambda g: g.local_var(), lambda g: g.clone(), copy.copy])
 def test_shallow_copies_share_tensors_not_dictionaries(twin_of: Callable[..., Any]) -> None:
     for g in (toy(), typed()):
@@ -190,16 +168,6 @@ def test_formats_are_made_when_needed() -> None:
 
 
 # ------------------------------------------------------------------------- dtype, device
-
-
-def test_device() -> None:
-    g = toy()
-    assert g.device == torch.device("cpu")
-    assert g.to("cpu") is g
-    assert same(g.cpu(), g)
-    if not torch.cuda.is_available():
-        with pytest.raises(dgl.DGLError, match="needs a GPU"):
-            g.pin_memory_()
 
 
 # ------------------------------------------------------------------------ copies and files

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from hypothesis import given
@@ -46,22 +44,6 @@ def test_to_homogeneous_dtypes_and_no_types() -> None:
     assert g.ndata[dgl.NTYPE].tolist() == [0] * 4
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ({"ndata": ["price"]}, "'price' cannot be stacked: types 'user' lack it"),
-        ({"edata": ["w"]}, "edge feature 'w' cannot be stacked"),
-        ({"ndata": ["odd"]}, "differs in shape or dtype between types"),
-    ],
-)
-def test_features_that_cannot_be_stacked(names: dict[str, Any], message: str) -> None:
-    g = typed()
-    g.nodes["user"].data["odd"] = torch.ones(3)
-    g.nodes["game"].data["odd"] = torch.ones(4, 2)
-    with pytest.raises(dgl.DGLError, match=message):
-        dgl.to_homogeneous(g, **names)
-
-
 @given(typed_graphs())
 def test_there_and_back(g: dgl.Graph) -> None:
     flat = dgl.to_homogeneous(g, ndata=["x"], edata=["w"])
@@ -99,14 +81,6 @@ def test_a_relation_may_be_named_twice() -> None:
     assert edges_of(g) == [(0, 1), (1, 2)]
 
 
-def test_to_heterogeneous_with_other_fields_and_empty_types() -> None:
-    g = hand_typed([0, 1, 0], [0, 1])
-    g.ndata["nt"], g.edata["et"] = g.ndata.pop(dgl.NTYPE), g.edata.pop(dgl.ETYPE)
-    typed_g = dgl.to_heterogeneous(g, ["a", "b", "c"], ["r", "s", "t"], "nt", "et")
-    assert typed_g.num_nodes("c") == 0
-    assert typed_g.etypes == ["r", "s"]
-
-
 @pytest.mark.parametrize(
     ("nodes", "edges", "ntypes", "etypes", "message"),
     [
@@ -121,20 +95,3 @@ def test_type_ids_are_checked(
 ) -> None:
     with pytest.raises(dgl.DGLError, match=message):
         dgl.to_heterogeneous(hand_typed(nodes, edges), ntypes, etypes)
-
-
-def test_what_to_heterogeneous_refuses() -> None:
-    with pytest.raises(dgl.DGLError, match="_TYPE"):
-        dgl.to_heterogeneous(toy(), ["a"], ["r"])
-    with pytest.raises(dgl.DGLError, match="one node type and one edge type"):
-        dgl.to_heterogeneous(typed(), ["a"], ["r"])
-    flat = dgl.to_homogeneous(typed())
-    other = dgl.heterograph({("game", "made by", "user"): ([0], [0])}).metagraph()
-    with pytest.raises(dgl.DGLError, match="metagraph"):
-        dgl.to_heterogeneous(flat, typed().ntypes, typed().etypes, metagraph=other)
-
-
-def test_old_names() -> None:
-    g = toy()
-    assert dgl.as_heterograph(g) is g
-    assert dgl.as_immutable_graph(g) is g

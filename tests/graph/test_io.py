@@ -121,14 +121,6 @@ def test_shared_and_odd_tensors(tmp_path: Path) -> None:
         assert sum(key.endswith(" all") for key in file.keys()) == 1  # noqa: SIM118
 
 
-def test_a_missing_folder_is_made_and_a_folder_is_no_file(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "some" / "g.graphs"
-    dgl.save_graphs(file, toy())
-    assert same(dgl.load_graphs(file)[0][0], toy())
-    with pytest.raises(InvalidInput, match=str(tmp_path)):
-        dgl.save_graphs(tmp_path, toy())
-
-
 def test_names_of_all_kinds(tmp_path: Path) -> None:
     g = dgl.heterograph({("사용자", "a/b c", "节点"): ([0], [1])})
     g.nodes["사용자"].data["x y/z"] = torch.ones(1)
@@ -172,14 +164,6 @@ def test_what_is_no_regular_file_stays(tmp_path: Path, write: Any) -> None:
         write(str(pipe))
     assert isinstance(error.value, dgl.DGLError)
     assert pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
-
-
-def test_what_is_no_name_of_a_file() -> None:
-    for path in ("", "a\0b"):
-        with pytest.raises(dgl.DGLError):
-            dgl.parallel.save_checkpoint(path, epoch=1)
-        with pytest.raises(dgl.DGLError):
-            dgl.save_graphs(path, [toy()])
 
 
 @pytest.mark.parametrize(

@@ -24,18 +24,6 @@ def path() -> dgl.Graph:
 # ------------------------------------------------------------------------------ update_all
 
 
-def test_the_result_may_replace_what_was_read() -> None:
-    g = path()
-    g.update_all(fn.copy_u("h", "m"), fn.sum("m", "h"))
-    assert g.ndata["h"].tolist() == [5, 0, 4]
-
-
-def test_an_apply_function_sees_the_result() -> None:
-    g = path()
-    g.update_all(fn.copy_u("h", "m"), fn.sum("m", "o"), lambda nodes: {"p": nodes.data["o"] * 2})
-    assert g.ndata["p"].tolist() == [10, 0, 8]
-
-
 def test_functions_of_your_own() -> None:
     g = path()
 
@@ -106,28 +94,6 @@ def test_update_all_on_blocks_and_bipartite_graphs() -> None:
         assert g.dstdata["o"].tolist() == [2, 0, 2, 0]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda g: g.update_all(fn.copy_u("q", "m"), fn.sum("m", "o")), "no node feature 'q'"),
-        (lambda g: g.update_all(lambda e: {"z": e.src["h"]}, fn.sum("m", "o")), "returns 'z'"),
-        (lambda g: g.apply_edges(lambda e: e.src["h"]), "must return {name: tensor}; found Tensor"),
-        (
-            lambda g: g.update_all(fn.copy_u("h", "m"), lambda n: n.mailbox["m"].sum(1)),
-            "must return {name: tensor}; found Tensor",
-        ),
-        (lambda g: g.apply_edges(fn.u_add_v("h", "h", "o"), edges=[3]), "edge 3 does not exist"),
-        (lambda g: g.multi_update_all({}, "median"), "cross_reducer must be one of 'sum'"),
-        (lambda g: g.pull([9], fn.copy_u("h", "m"), fn.sum("m", "o")), "node 9 does not exist"),
-    ],
-)
-def test_bad_functions_are_explained(call: Any, message: str) -> None:
-    g = path()
-    with pytest.raises(dgl.DGLError, match=message):
-        call(g)
-    assert same(g, path())
-
-
 # ----------------------------------------------------------------------------- apply_edges
 @pytest.mark.parametrize(
     ("func", "expected"),
@@ -152,15 +118,6 @@ def test_apply_some_edges(edges: Any) -> None:
     assert g.edata["w"].tolist() == [10, 2, 40]
     g.apply_edges(fn.u_mul_e("h", "w", "w"), edges=edges)
     assert g.edata["w"].tolist() == [10, 2, 200]
-
-
-def test_apply_edges_of_a_type_and_of_a_block() -> None:
-    g = typed()
-    g.apply_edges(fn.u_add_v("x", "x", "o"), etype="plays")
-    assert g.edges["plays"].data["o"].tolist() == [0, 0, 21]
-    block = dgl.to_block(path(), [2, 0])
-    block.apply_edges(fn.u_add_v("h", "h", "o"))
-    assert block.edata["o"].tolist() == [6, 8, 6]
 
 
 # ----------------------------------------------------------------------------- apply_nodes
@@ -305,16 +262,6 @@ def test_gradients_across_types() -> None:
     assert x.grad.tolist() == y.grad.tolist() == [[1, 3]]
 
 
-def test_results_that_do_not_combine() -> None:
-    g = apart(torch.ones(1), torch.ones(1, 2))
-    both = {etype: (fn.copy_u("x", "m"), fn.max("m", "y")) for etype in ("a", "c")}
-    with pytest.raises(dgl.DGLError, match="'y'"):
-        g.multi_update_all(both, "max")
-    g = apart(torch.tensor([1]), torch.tensor([1]))
-    with pytest.raises(dgl.DGLError, match="mean"):
-        g.multi_update_all(both, "mean")
-
-
 # ------------------------------------------------------------ results of functions of your own
 def degrees() -> dgl.Graph:
     """Node 0 has in-degree 1, nodes 1 and 2 have 2; h = 1, 3, 5."""
@@ -376,22 +323,6 @@ def test_message_and_apply_functions_return_a_row_for_each() -> None:
         with pytest.raises(dgl.GNNLabError, match="'h'"):
             g.apply_nodes(lambda nodes, rows=rows: {"h": rows}, [0])
     assert g.ndata["h"].tolist() == [1, 3, 5] and not g.edata
-
-
-def test_names_that_functions_of_your_own_do_not_find() -> None:
-    g = degrees()
-    g.edata["w"] = torch.ones(5)
-    own = lambda nodes: {"o": nodes.mailbox["q"].sum(1)}  # noqa: E731
-    for call, there in (
-        (lambda: g.update_all(fn.copy_u("h", "m"), own), "'q'.*'m'"),
-        (lambda: g.apply_nodes(lambda nodes: {"o": nodes.mailbox["q"]}), "'q'.*none"),
-        (lambda: g.apply_nodes(lambda nodes: {"o": nodes.data["q"]}, [0]), "'q'.*'h'"),
-        (lambda: g.apply_edges(lambda edges: {"o": edges.src["q"]}), "'q'.*'h'"),
-        (lambda: g.apply_edges(lambda edges: {"o": edges.dst["q"]}, [0]), "'q'.*'h'"),
-        (lambda: g.apply_edges(lambda edges: {"o": edges.data["q"]}, [0]), "edge.*'q'.*'w'"),
-    ):
-        with pytest.raises(dgl.errors.NotFound, match=there):
-            call()
 
 
 # ------------------------------------------------------------------------------ initial rows
@@ -456,10 +387,3 @@ def test_update_all_against_loops(g: dgl.Graph, reducer: str, message: str) -> N
     g.update_all(builtin, own)
     if g.num_edges():
         assert torch.allclose(g.ndata["own"], expected)
-
-
-def test_functions_by_type_are_pairs():
-    g = dgl.heterograph({("a", "r", "b"): ([0], [0])})
-    for wrong in (None, [], {"r": (fn.copy_u("x", "m"),)}, {"r": fn.sum("m", "h")}):
-        with pytest.raises(dgl.errors.InvalidInput, match="etype_dict"):
-            g.multi_update_all(wrong, "sum")

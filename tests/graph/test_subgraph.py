@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import networkx as nx
 import pytest
 import torch
@@ -27,14 +25,6 @@ def test_subgraph_by_mask_and_without_relabeling() -> None:
     assert list(g.ndata) == ["x"]
     assert toy().subgraph([]).num_nodes() == 0
     assert toy().subgraph(1).num_nodes() == 1
-
-
-def test_subgraph_of_typed_nodes() -> None:
-    g = typed().subgraph({"user": [1, 0], "game": [2]})
-    assert edges_of(g, "plays") == [(0, 0)]
-    assert edges_of(g, "follows") == [(1, 0), (0, 0)]
-    assert g.nodes["user"].data[dgl.NID].tolist() == [1, 0]
-    assert typed().subgraph({"user": [0]}).num_nodes("game") == 0
 
 
 def test_nodes_of_a_subgraph_are_distinct() -> None:
@@ -108,12 +98,6 @@ def test_edge_subgraph_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
 
 
 # ------------------------------------------------------------------------- in- and out-edges
-def test_in_and_out_subgraph() -> None:
-    g = dgl.in_subgraph(toy(), [0, 1], relabel_nodes=True)
-    assert g.ndata[dgl.NID].tolist() == [2, 0, 1]
-    assert g.edata[dgl.EID].tolist() == [4, 0, 1, 2]
-    assert dgl.EID not in toy().in_subgraph([1], store_ids=False).edata
-    assert toy().in_subgraph([3]).num_edges() == toy().in_subgraph([]).num_edges() == 0
 
 
 def test_in_subgraph_of_types() -> None:
@@ -152,16 +136,3 @@ def test_subgraphs_of_types_share_features() -> None:
     assert "new" not in g.nodes["user"].data
     assert dgl.edge_type_subgraph(g, ["follows"]).ntypes == ["user"]
     assert same_structure(g.node_type_subgraph(g.ntypes), g)
-
-
-@pytest.mark.parametrize(
-    "cut",
-    [
-        lambda b: b.subgraph([0]),
-        lambda b: b.edge_subgraph([0]),
-        lambda b: dgl.in_subgraph(b, [0]),
-    ],
-)
-def test_blocks_are_refused(cut: Any) -> None:
-    with pytest.raises(dgl.DGLError, match="block"):
-        cut(dgl.to_block(toy()))

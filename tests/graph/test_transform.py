@@ -14,14 +14,6 @@ LOOP = ("user", "follows", "user")
 PLAYS = ("user", "plays", "game")
 
 
-def test_reverse_shares_features_and_knows_its_old_arguments() -> None:
-    g = toy()
-    assert g.reverse(copy_edata=True).edata["w"] is g.edata["w"]
-    assert "x" not in g.reverse(copy_ndata=False).ndata
-    assert "w" in g.reverse(share_edata=True).edata
-    assert "x" not in g.reverse(share_ndata=False).ndata
-
-
 def test_reverse_turns_types() -> None:
     g = dgl.reverse(typed(), copy_edata=True)
     assert set(g.canonical_etypes) == {
@@ -61,28 +53,6 @@ def test_add_self_loop_on_one_type_of_several() -> None:
     assert g.edges["plays"].data["w"].tolist() == [0, 1, 2]
 
 
-def test_self_loop_needs_a_type_that_can_have_loops() -> None:
-    for change in (dgl.add_self_loop, dgl.remove_self_loop):
-        with pytest.raises(dgl.DGLError, match="etype="):
-            change(typed())
-        with pytest.raises(dgl.DGLError, match="'plays'"):
-            change(typed(), etype="plays")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"edge_feat_names": ["nope"]}, "no edge feature 'nope'"),
-        ({"fill_data": "median"}, "unknown reducer 'median'; choose from sum, mean, max, min"),
-        ({"fill_data": [1.0]}, "must be a number or one of sum"),
-        ({"fill_data": "mean"}, "mean is not defined for features of torch.int64"),
-    ],
-)
-def test_add_self_loop_explains_bad_arguments(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(dgl.DGLError, match=message):
-        dgl.add_self_loop(toy(), **arguments)
-
-
 @given(graphs())
 def test_self_loops_come_and_go(g: dgl.Graph) -> None:
     plain = dgl.remove_self_loop(g)
@@ -90,13 +60,6 @@ def test_self_loops_come_and_go(g: dgl.Graph) -> None:
     once = dgl.add_self_loop(plain)
     assert edges_of(once)[plain.num_edges() :] == [(v, v) for v in range(g.num_nodes())]
     assert same(dgl.remove_self_loop(once), plain)
-
-
-def test_add_reverse_edges_skips_loops() -> None:
-    g = dgl.add_reverse_edges(toy())
-    assert edges_of(g)[5:] == [(1, 0), (1, 0), (0, 2)]
-    assert list(g.edata) == []
-    assert g.ndata["x"].tolist() == [0, 1, 2, 3]
 
 
 def test_add_reverse_edges_copies_features_and_remembers_the_original() -> None:
@@ -119,12 +82,6 @@ def test_add_reverse_edges_leaves_other_types_alone_when_told() -> None:
     assert edges_of(g, "follows") == [(0, 1), (1, 1), (1, 0)]
     assert edges_of(g, "plays") == edges_of(typed(), "plays")
     assert g.edges["plays"].data["w"].tolist() == [0, 1, 2]
-
-
-def test_what_to_bidirected_takes() -> None:
-    assert "x" in dgl.to_bidirected(toy(), copy_ndata=True, readonly=True).ndata
-    with pytest.raises(dgl.DGLError, match=r"to_bidirected.*'made by'"):
-        dgl.to_bidirected(typed())
 
 
 @given(graphs())

@@ -98,12 +98,6 @@ def test_a_forked_child_has_a_pool_of_its_own(torch_threads: Callable[[int], Non
     meet()
 
 
-def test_small_work_is_not_shared() -> None:
-    assert threads.grain_for(100, cost=100) >= 100
-    assert threads.grain_for(100, cost=10**9) < 100
-    assert 1 <= threads.grain_for(10_000, cost=10**9) < 10_000
-
-
 def test_a_fork_waits_for_a_thread_that_compiles() -> None:
     run_script(
         """

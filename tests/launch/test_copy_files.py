@@ -24,7 +24,6 @@ from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.launch.backends.ssh import Login
 from gnnlab.launch.copy_files import (
     _part_files,
-    _script_files,
     _Target,
     _Transfer,
     copy_files,
@@ -274,26 +273,10 @@ def test_interrupted(two: Cluster, source: Path) -> None:
     assert not list(source.glob("gnnlab-copy-*"))
 
 
-def test_refusals(two: Cluster, source: Path, tmp_path: Path) -> None:
-    two.known_hosts.write_text("\n".join(two.known_hosts.read_text().splitlines()[:1]) + "\n")
-    status, said = run(two, source)
-    assert status == 1 and "127.0.0.3 is not complete: " in said and "host key" in said.lower()
-    assert "gnnlab doctor" in said and "Traceback" not in said
-    assert same(two, source, 0)  # the other machine is served
-
+def test_names_that_would_lead_elsewhere_are_refused(two: Cluster, source: Path) -> None:
     good = (source / "data/toy.json", two.ip_config, "ws")
     with pytest.raises(InvalidInput, match=r"\.\./data"):
         copy_files(*good, "../data")
-    with pytest.raises(InvalidInput, match="nowhere"):
-        copy_files(*good, "data", tmp_path / "nowhere")
-    with pytest.raises(InvalidInput, match="2 machines, expected 3"):
-        write_partition(tmp_path / "three", 0, 3)
-        copy_files(tmp_path / "three/toy.json", *good[1:], "data")
-    for name, data in (("code", "data"), ("data", "data"), ("toy.json", ".")):
-        (tmp_path / "named").mkdir(exist_ok=True)
-        named = shutil.copy(two.ip_config, tmp_path / "named" / name)
-        with pytest.raises(InvalidInput, match="rename it"):
-            copy_files(good[0], named, "ws", data, source / "code")
     with pytest.raises(InvalidInput, match="-oProxyCommand=x"):
         copy_files(*good, "data", ssh_username="-oProxyCommand=x")
     for name in ("a\nb", "a\t"):
@@ -301,9 +284,6 @@ def test_refusals(two: Cluster, source: Path, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=re.escape(repr(f"code/{name}"))):
             copy_files(*good, "data", source / "code")
         (source / "code" / name).unlink()
-    next((source / "data/part1").rglob("feat.npy")).unlink()
-    with pytest.raises(PartitionError, match=r"feat\.npy"):
-        copy_files(*good, "data")
 
 
 def test_more_files_than_fit_into_a_pipe(tmp_path: Path) -> None:
@@ -330,14 +310,6 @@ def test_a_login_shell_that_greets_is_no_harm_to_what_is_read(two: Cluster, sour
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", two.env["PATH"])
         assert _Target(login, "./ws", 0, "127.0.0.2").run("cat", "one\ntwo\n") == ["one", "two"]
-
-
-def test_what_is_no_script(tmp_path: Path) -> None:
-    code = tmp_path / ".git" / "code"
-    for name in ("train.py", "__pycache__/train.pyc", ".git/HEAD"):
-        (code / name).parent.mkdir(parents=True, exist_ok=True)
-        (code / name).touch()
-    assert [file.path for file in _script_files(code)] == ["code/train.py"]
 
 
 def test_an_array_that_is_a_link_elsewhere_is_not_sent(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ import gnnlab as dgl
 from gnnlab.launch import doctor, probe
 from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition import partition_graph
-from gnnlab.system.command import locale_language
-from tests.helpers import ROOT, run_script
+from tests.helpers import ROOT
 from tests.launch.machines import Cluster, cluster
 
 TEXTS = tomllib.loads((ROOT / "gnnlab/launch/doctor.toml").read_text("utf8"))
@@ -155,6 +154,7 @@ def facts(**others: Any) -> dict[str, Any]:
         "busy": [],
         "shm": [1 << 33, 1 << 32],
         "memory": 1 << 34,
+        "processor": (0.5, 4, ""),
         "limits": {"NOFILE": 4096, "NPROC": -1},
         "workspace": True,
         "is_shared": True,
@@ -186,6 +186,8 @@ def facts(**others: Any) -> dict[str, Any]:
         ({"limits": {"NOFILE": 256, "NPROC": -1}}, "limit_low", doctor.FAILED),
         ({"memory": 1 << 29}, "memory_low", doctor.WARNING),
         ({"memory": None}, "", doctor.OK),
+        ({"processor": (2.5, 2, "")}, "cpu_busy", doctor.WARNING),
+        ({"processor": (2.5, 2, "passive")}, "", doctor.OK),
         ({"disk": 1000}, "disk_low", doctor.WARNING),
         ({"is_shared": False}, "not_shared", doctor.WARNING),
         ({"workspace": False}, "no_workspace", doctor.FAILED),
@@ -230,26 +232,6 @@ def test_every_message_is_whole_in_every_language() -> None:
                 assert all(any("\u3000" < c < "\ud7b0" for c in t) for t in texts[language]), code
 
 
-@pytest.mark.parametrize(
-    ("environment", "language"),
-    [
-        ({"LANG": "ko_KR.UTF-8"}, "ko"),
-        ({"LANG": "zh_CN.UTF-8"}, "zh"),
-        ({"LANG": "ko_KR.UTF-8", "LC_ALL": "C.UTF-8"}, "en"),
-        ({"LANG": "fr_FR.UTF-8"}, "en"),
-        ({}, "en"),
-    ],
-)
-def test_language(
-    environment: dict[str, str], language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert locale_language(doctor.LANGUAGES) == language
-
-
 def test_this_machine_alone(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["--on", "local"], ["--local"]):
         doctor.main([*words, "--lang", "ko"])
@@ -259,29 +241,9 @@ def test_this_machine_alone(capsys: pytest.CaptureFixture[str]) -> None:
         doctor.main(["--local", "--on", "ssh"])
 
 
-@pytest.mark.thorough("makes an environment of its own")
-def test_the_probe_needs_nothing_installed() -> None:
-    run_script(
-        f"""
-        import subprocess, sys
-        source = open({probe.__file__!r}, "rb").read()
-        request = '{{"address": "", "peers": [], "ports": [], "workspace": "", "part_config": ""}}'
-        done = subprocess.run([sys.executable, "-S", "-I", "-", request], input=source,
-                              capture_output=True)
-        assert b'"gnnlab": ""' in done.stdout and b'"torch": ""' in done.stdout, done.stderr
-        """
-    )
-
-
 def test_who_holds_a_port() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         pid, command = probe.holder(listener.getsockname()[1])
     assert "python" in command or pid == 0
-
-
-def test_sizes() -> None:
-    sizes = 0, 999, 999_499, 999_999, 1_000_000, 12_345_678_901
-    said = [doctor._size(size) for size in sizes]
-    assert said == ["0 B", "999 B", "999 kB", "1 MB", "1 MB", "12.3 GB"]

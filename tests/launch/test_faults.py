@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -172,77 +171,6 @@ def check_keys_stay_in_memory(
     assert len(everybody) > 10 and memory and any("logs" in place for place in texts)
     assert f"{workspace}/job.py" in texts
     assert not [place for place, text in texts.items() if any(key in text for key in secrets)]
-
-
-IDLE = """
-import os, time, gnnlab as dgl
-from gnnlab.distributed.context import samplers
-
-dgl.distributed.initialize("ip_config.txt")
-print("pids", os.environ["RANK"], samplers()._processes[0].pid, flush=True)
-time.sleep(1000)
-"""
-
-
-@pytest.mark.thorough("it goes while it is used above")
-def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspace: Path) -> None:
-    (workspace / "idle.py").write_text(IDLE)
-    job = begin(script="idle.py", options=SAMPLERS)
-    found = job.wait_for_text(r"pids 1 (\d+)\n")
-    os.kill(int(found[1]), signal.SIGKILL)
-    status, errors = job.end(2 * END)
-    assert status == 1
-    first = errors.splitlines()[0]
-    assert first.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 1: ")
-    assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in first
-
-
-FAILING = """
-import atexit, os, time, gnnlab as dgl
-
-atexit.register(time.sleep, 1000)
-dgl.distributed.initialize("ip_config.txt")
-if os.environ["RANK"] == "1":
-    print("the last batch")
-    raise ValueError("the loss is NaN")
-time.sleep(1000)
-"""
-
-
-@pytest.mark.thorough("test_launch has a trainer that raises, and exits at once")
-def test_a_trainer_that_raises_takes_long_to_exit(
-    begin: Callable[..., Started], workspace: Path
-) -> None:
-    (workspace / "failing.py").write_text(FAILING)
-    status, errors = begin(script="failing.py").end(START)
-    assert status == 1 and "\nthe last batch\n" in errors
-    how = "ended with status 1: ValueError: the loss is NaN\n"
-    assert errors.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} {how}")
-
-
-CALLING = "calling gnnlab.distributed.initialize(), which trainer 0 has called"
-JOINING = "joining torch.distributed.init_process_group(), in which trainer 0 waits"
-
-
-@pytest.mark.thorough("as a rank of one machine in tests/parallel")
-@pytest.mark.parametrize(
-    ("before", "without"),
-    [
-        ("dgl.distributed.initialize", CALLING),
-        ("torch.distributed", JOINING),
-    ],
-)
-def test_a_rank_leaves_before_it_has_joined(
-    begin: Callable[..., Started], workspace: Path, tmp_path: Path, before: str, without: str
-) -> None:
-    shutil.copytree(workspace, tmp_path / "copy")
-    leave = "if os.environ.get('RANK') == '1': raise SystemExit\n"
-    head, rest = SCRIPT.split(before, 1)
-    (tmp_path / "copy/job.py").write_text(head + leave + before + rest)
-    status, errors = begin(tmp_path / "copy").end(START)
-    assert status == 1
-    first = f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 0 without {without}\n"
-    assert errors.startswith(first)
 
 
 def test_the_notebook_is_interrupted_and_its_kernel_restarted(tmp_path: Path) -> None:

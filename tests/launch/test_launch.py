@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import re
 import shlex
@@ -24,7 +23,6 @@ from typing import Any
 
 import psutil
 import pytest
-import torch
 
 import gnnlab as dgl
 from gnnlab.errors import GNNLabError, InvalidInput
@@ -41,9 +39,7 @@ from tests.helpers import (
     ROOT,
     _descendants,
     _end,
-    free_port,
     run_script,
-    save_as_windows,
     wait_until,
 )
 from tests.launch.machines import Cluster, cluster
@@ -114,7 +110,6 @@ def write_workspace(folder: Path, parts: tuple[int, ...] = (0, 1), num_parts: in
     return folder
 
 
-ADDRESSES = ["10.0.0.1", "10.0.0.2"]
 ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
 
 
@@ -250,19 +245,6 @@ def test_an_agent_is_stopped_before_it_has_said_anything(begin: Callable[..., St
     assert f"no sign of life for 4.5 s; process {agents[0].pid} is stopped" in errors
 
 
-@pytest.mark.thorough("waits for what does not happen")
-def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
-    started = begin("wait", "--local", "--max_pause", "1000")
-    started.wait_for(*ALL)
-    process = psutil.Process(started.wait_for("trainer-0"))
-    process.suspend()
-    with pytest.raises(subprocess.TimeoutExpired):
-        started.process.wait(6)
-    process.resume()
-    started.process.send_signal(signal.SIGINT)
-    assert started.end()[0] == 128 + signal.SIGINT
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -365,17 +347,6 @@ def test_what_hosts_ask_for_is_signed(tmp_path: Path) -> None:
             launch._sign(authority, supervisor, hellos)
 
 
-def test_keys_need_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a host, and where the job is launched."""
-    supervisor = supervisor_of(tmp_path)
-    hello: dict[str, Any] = {"torch": "2.9.0", "problem": None, "keys": {}}
-    with pytest.raises(launch.LaunchError, match="cryptography"):
-        launch._compare(supervisor, [hello], "tls")
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(GNNLabError, match="`pip install cryptography`"):
-        launch._authority()
-
-
 def test_an_agent_makes_keys_without_torch() -> None:
     code = "from gnnlab.launch.certificates import request; request()"
     code = f"{agent.ENTRY.replace('main()', code)}; assert 'torch' not in sys.modules"
@@ -431,58 +402,6 @@ def test_by_ssh_each_host_in_its_own_folder(
     assert f"127.0.0.3 trainer 1 | threads: {processors()}\n" in printed
     assert "127.0.0.3 trainer 1 | step 2\n" in printed and " finished after " in printed
     assert "127.0.0.2 (machine 0)" not in printed and "127.0.0.2  servers: 1 ready" in printed
-
-
-SHARING = """
-import json, os, torch, gnnlab as dgl
-from pathlib import Path
-
-dgl.distributed.initialize("ip_config.txt")
-torch.distributed.init_process_group("gloo")
-g = dgl.distributed.DistGraph("g")
-part = g.get_partition_book().partid
-assert part == int(os.environ["GNNLAB_MACHINE"]) == g.rank(), part
-rows, everything = g.ndata["x"], torch.arange(60)
-assert torch.equal(rows[everything], everything * 3)
-g.barrier()
-if part == 0:
-    rows[everything] = everything * 5  # now it lies in the memory of the machine
-g.barrier()
-assert torch.equal(rows[everything], everything * 5)
-found = dgl.distributed.sample_neighbors(g, torch.arange(10), -1)
-assert found.num_edges() == int(g.in_degrees(torch.arange(10)).sum())
-names = [f"gnnlab-{os.environ['GNNLAB_JOB']}-{i}-catalog" for i in (0, 1)]
-assert all(Path("/dev/shm", name).exists() for name in names)
-print("part", part, "servers", os.environ["GNNLAB_SERVERS"], "in", os.getcwd())
-g.barrier()
-"""
-
-
-@pytest.mark.thorough("the job by ssh has two addresses")
-def test_two_machines_at_one_address(
-    machines: Cluster, log_in: Callable[..., Started], tmp_path: Path
-) -> None:
-    """They share sshd, workspace, memory and processors; ports and numbers tell them apart."""
-    home = machines.machines[0].home
-    g = dgl.rand_graph(60, 300)
-    g.ndata["x"] = torch.arange(60) * 3
-    # Original IDs in the order of the new ones, so that rows can be told by their number.
-    halves = torch.arange(60) // 30
-    method = lambda g, k: halves.numpy()  # noqa: E731
-    dgl.distributed.partition_graph(g, "g", 2, str(home / "shared"), part_method=method)
-    (home / "shared" / "sharing.py").write_text(SHARING)
-    ports = free_port(), free_port()
-    ip_config = tmp_path / "ip_config.txt"
-    ip_config.write_text("".join(f"127.0.0.2 {port}\n" for port in ports))
-    options = f"--workspace shared --part_config g.json --num_samplers 1 --ip_config {ip_config}"
-    started = log_in("", *options.split(), script="sharing.py")
-    assert started.end(START)[0] == 0, started.said()
-    printed = started.said()
-    servers = json.dumps([["127.0.0.2", port] for port in ports])
-    for i in range(2):
-        line = f"127.0.0.2 trainer {i} | part {i} servers {servers} in {home}/shared"
-        assert line in printed
-        assert f"127.0.0.2 (machine {i})  servers: 1 ready" in printed
 
 
 def test_the_connection_is_cut(log_in: Callable[..., Started]) -> None:
@@ -700,45 +619,6 @@ def refusal(*words: str, **arguments: Any) -> str:
     return str(caught.value)
 
 
-def test_refused_before_anything_starts(tmp_path: Path) -> None:
-    python = "python job.py"
-    assert "expected one that runs a Python script" in refusal("ls -l", num_machines=2)
-    assert "expected one that runs a Python script" in refusal("", num_machines=2)
-    assert "No closing quotation" in refusal("python job.py 'a b", num_machines=2)
-    assert "num_machines must be at least 1; found 0" in refusal(python, num_machines=0)
-    assert "--num_server_threads must be at least 1; found 0" in refusal(
-        python, num_machines=2, num_server_threads=0
-    )
-    assert "--ip_config FILE" in refusal(python)
-    assert "--num_trainers must be at least 1; found 0" in refusal(
-        python, num_machines=2, num_trainers=0
-    )
-    assert "tls or none" in refusal(python, num_machines=2, security="plain")
-    for timeout in (math.inf, math.nan, -5.0):
-        assert "--timeout" in refusal(python, num_machines=2, timeout=timeout)
-    (tmp_path / "ip_config.txt").write_text("127.0.0.1\n# none\n127.0.0.2 x\n")
-    assert "ip_config.txt, line 3: '127.0.0.2 x'" in refusal(
-        python, workspace=tmp_path, ip_config="ip_config.txt"
-    )
-    (tmp_path / "nowhere").mkdir()
-    assert f"nowhere.json (did you mean {tmp_path / 'nowhere'}?)" in refusal(
-        python, workspace=tmp_path, part_config="nowhere.json", local=True
-    )
-
-
-def test_files_saved_by_editors_of_windows(tmp_path: Path) -> None:
-    write_workspace(tmp_path)
-    path = tmp_path / "ip_config.txt"
-    path.write_text("10.0.0.1 30050\n10.0.0.2\n")
-    save_as_windows(path, tmp_path / "graph.json")
-    assert [(host.address, host.port) for host in read_ip_config(path)] == [
-        ("10.0.0.1", 30050),
-        ("10.0.0.2", None),
-    ]
-    assert launch._num_parts(tmp_path / "graph.json") == 2
-    assert agent._look_at_part(tmp_path / "graph.json", 1)["num_parts"] == 2
-
-
 def test_an_ip_config_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     wrong = {"none": FileNotFoundError, "": IsADirectoryError, "bytes": ValueError}
@@ -783,14 +663,6 @@ def test_one_address_twice(tmp_path: Path) -> None:
         launch._check_apart(job, supervisor, [[1, 9], [1], [2], [2]])
     with pytest.raises(launch.LaunchError, match="port 1 "):  # --master_port 1
         launch._check_apart(job, supervisor, [[1, 1], [1], [2], [3]])
-
-
-def test_command_line_reports_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--local", "--part_config", "nowhere.json"]
-    assert launch.main([*words, "python job.py"]) == 2
-    assert "nowhere.json" in capsys.readouterr().err
-    assert launch.main([*words, "--extra_envs", "novalue", "python job.py"]) == 2
-    assert "expects NAME=VALUE; found 'novalue'" in capsys.readouterr().err
 
 
 def test_folders_that_cannot_be_written_are_told(
@@ -900,18 +772,6 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
     assert Command.read(command).script == script
 
 
-def test_only_the_chosen_backend_is_imported() -> None:
-    code = (
-        "import sys, gnnlab, gnnlab.launch.launch as launch; from gnnlab.launch.backends import *; "
-        "open_backend('local', HostRequest(num_hosts=2)); "
-        "here = 'gnnlab.launch.backends.'\n"
-        "print(*sorted(name for name in sys.modules if name.startswith(here)))\n"
-        "assert 'ray' not in sys.modules"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["gnnlab.launch.backends.base", "gnnlab.launch.backends.local"]
-
-
 def test_secrets_stay_where_they_belong() -> None:
     from gnnlab.launch.backends.local import loopback_hosts
 
@@ -922,27 +782,3 @@ def test_secrets_stay_where_they_belong() -> None:
     # What is public; each agent adds its secret keys.
     assert server == {"authority": "a", "certificate": "s1"}
     assert trainer == {"authority": "a", "certificate": "c1"}
-
-
-def test_the_table_is_drawn_over_and_over() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Terminal()
-    table = StatusTable(["10.0.0.1", "10.0.0.2"], {"server": 2, "trainer": 1}, screen)
-    table.update(0, "server", 0, "ready", 0)
-    table.print("epoch 1")
-    table.update(1, "trainer", 1, "exited", 137)
-    table.close()
-    assert screen.getvalue().count("\x1b[2F\x1b[J") == 2
-    last = screen.getvalue().rpartition("\x1b[J")[2]
-    row = last.splitlines()[0]
-    assert row.split(maxsplit=1)[0] == "10.0.0.1" and "servers: 1 ready" in row
-    assert last.splitlines()[1].endswith("trainers: 1 ended (137)")
-
-
-def test_a_command_of_several_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        launch.main(["--part_config", "g.json", "--num_trainers", "2", "python", "train.py"])
-    assert "unrecognized arguments: train.py; is the command one" in capsys.readouterr().err

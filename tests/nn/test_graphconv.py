@@ -73,11 +73,6 @@ def test_weight_from_outside():
     assert_close(layer(toy_graph(), ramp(4, 3), weight=ramp(3, 2)), expected)
 
 
-def test_two_weights_are_refused():
-    with pytest.raises(dgl.DGLError, match="weight=False"):
-        GraphConv(3, 2)(toy_graph(), ramp(4, 3), weight=ramp(3, 2))
-
-
 def test_nodes_without_in_edges_are_refused():
     graph = dgl.graph(([0, 0], [1, 1]), num_nodes=3)
     layer = fill(GraphConv(3, 2))

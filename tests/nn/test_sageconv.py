@@ -103,11 +103,6 @@ def test_one_dropout_mask_serves_sources_and_destinations():
     assert_close(layer(graph, torch.ones(1, 50)), torch.zeros(1, 50))
 
 
-def test_gcn_needs_equal_sizes():
-    with pytest.raises(ValueError, match="3 and 2"):
-        SAGEConv((3, 2), 2, "gcn")
-
-
 def test_wrong_number_of_edge_weights():
     for wrong in (torch.ones(2), torch.tensor(1.0), torch.ones(7).double(), torch.ones(7) + 0j):
         for aggregator in ("mean", "lstm"):

@@ -1,7 +1,7 @@
-"""Lessons 01 to 04 compute on a GPU: their code cells run with a pretend device as the device.
+"""Lessons 01, 02 and 04 compute on a GPU: their code cells run on a pretend device.
 
 A lesson's own checks, its ``assert`` lines, tell whether the results are right there, too. Lessons
-01 to 03 compute where their graph is, which is the CPU as they stand: what a reader with a GPU
+01 and 02 compute where their graph is, which is the CPU as they stand: what a reader with a GPU
 changes is in ``CHANGES``. Lesson 04 takes the GPUs that it finds.
 
 Fresh interpreters, such as the ranks of lesson 04, meet the pretend device as they would meet any
@@ -47,21 +47,6 @@ CHANGES: dict[str, dict[str, str]] = {
         "(graph.num_edges(), dtype=torch.bool)": f"(graph.num_edges(), dtype=torch.bool{HERE})",
         "(both_ways(known, num_nodes), noise,": f"(both_ways(known, num_nodes).to('{NAME}'), "
         f"noise.to('{NAME}'),",
-    },
-    "03_custom_sampling": MODEL
-    | {
-        "graph = dataset[0]": f"graph = dataset[0].to('{NAME}')",
-        "32, 40)": "32, 20)",
-        "range(20)": "range(2)",
-        "torch.arange(1.0, len(centers) + 1)": "torch.arange("
-        "1.0, len(centers) + 1, device=g.device)",
-        "torch.ones(block.num_edges())": f"torch.ones(block.num_edges(){HERE})",
-        "error.square().sum(1).mean() /": "error.square().sum(1).mean().cpu() /",
-        "torch.zeros(len(nodes))": "torch.zeros(len(nodes), device=g.device)",
-        "torch.zeros(g.num_nodes())": "torch.zeros(g.num_nodes(), device=g.device)",
-        "torch.zeros(graph.num_nodes(), dtype=torch.bool)": "torch.zeros("
-        f"graph.num_nodes(), dtype=torch.bool{HERE})",
-        "sampler, few, name =": "graph = graph.cpu()\nsampler, few, name =",
     },
     "04_multi_gpu": {
         '"digits", 2\n': '"digits", 4\n',

@@ -97,21 +97,3 @@ def test_gradient_by_edge_type(norm_by: str, path: str) -> None:
 
     scores = [torch.randn(2, 3, dtype=torch.float64, requires_grad=True) for _ in "rs"]
     assert gradcheck(weights, scores)
-
-
-@pytest.mark.parametrize(
-    ("logits", "eids", "message"),
-    [
-        (torch.ones(2), "__ALL__", "dict by edge type"),
-        ({"q": torch.ones(2)}, "__ALL__", "'q'"),
-        ({"r": torch.ones(3)}, "__ALL__", "expected 2 rows"),
-        ({"r": [1.0, 2.0]}, "__ALL__", "list"),
-        ({"r": torch.ones(2), "s": torch.ones(2, 1)}, "__ALL__", "'b'"),
-        ({"r": torch.ones(2), "s": torch.ones(2).double()}, "__ALL__", "'b'"),
-        ({"r": torch.ones(1)}, [0], "eids"),
-        ({"r": torch.ones(1)}, {"r": [2]}, "2 edges"),
-    ],
-)
-def test_wrong_scores_by_edge_type(logits: object, eids: object, message: str) -> None:
-    with pytest.raises(dgl.GNNLabError, match=message):
-        edge_softmax(typed_graph(), logits, eids)

@@ -104,23 +104,3 @@ def test_half_precision_dot(path: str) -> None:
         out.float(), gsddmm(toy_graph(), "dot", x.float(), y.float()), atol=2e-2, rtol=2e-3
     )
     assert all(g.dtype == torch.float16 for g in torch.autograd.grad(out.sum(), (x, y)))
-
-
-def test_transposed_inputs() -> None:
-    x, y = torch.randn(3, 6).t(), torch.randn(3, 5).t()
-    assert_near(gsddmm(toy_graph(), "dot", x, y), reference.sddmm(toy_graph(), "dot", x, y))
-
-
-@pytest.mark.parametrize(
-    ("op", "shapes", "ends", "message"),
-    [
-        ("add", ((6, 3), (5, 3)), "uw", "unknown target 'w'; choose one of 'u', 'v', 'e'"),
-        ("dot", ((6, 3), (5, 1)), "uv", r"rows of equal last dimension; .* \(6, 3\) and \(5, 1\)"),
-        ("dot", ((6, 2, 3), (5, 4, 3)), "uv", r"rows of shapes \(2, 3\) and \(4, 3\) do not match"),
-        ("mul", ((6, 2), (8, 3)), "ue", r"rows of shapes \(2,\) and \(3,\) do not match"),
-    ],
-)
-def test_errors(op: str, shapes: tuple, ends: str, message: str) -> None:
-    x, y = (torch.ones(shape) for shape in shapes)
-    with pytest.raises(dgl.DGLError, match=message):
-        sddmm(toy_graph().relation(), op, x, y, *ends)

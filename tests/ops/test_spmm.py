@@ -165,25 +165,3 @@ def test_a_sum_of_copies_needs_no_edge_ids() -> None:
     x = torch.randn(6, 3, requires_grad=True)
     spmm(relation, "copy_lhs", "mean", x, None).sum().backward()
     assert relation.csc()._eids is None and relation.csr()._eids is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("mul", "sum", (6, 3), (8, 2)), r"rows of shapes \(3,\) and \(2,\) do not match"),
-        (("mul", "sum", (6, 3), None), "one row per edge; found NoneType"),
-        (("copy_lhs", "sum", None, (8,)), "one row per source node; found NoneType"),
-        (("copy_lhs", "sum", (), None), r"shape \(\) where 6 rows"),
-    ],
-)
-def test_errors(arguments: tuple, message: str) -> None:
-    op, reduce, *shapes = arguments
-    x, y = (None if shape is None else torch.ones(shape) for shape in shapes)
-    with pytest.raises(dgl.DGLError, match=message) as caught:
-        spmm(toy_graph().relation(), op, reduce, x, y)
-    assert isinstance(caught.value, ValueError)
-
-
-def test_another_device_is_refused() -> None:
-    with pytest.raises(dgl.DGLError, match=r"cpu.*meta"):
-        spmm(toy_graph().relation(), "copy_lhs", "sum", torch.ones(6, device="meta"), None)

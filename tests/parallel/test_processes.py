@@ -8,14 +8,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from torch.distributed import TCPStore
 
-import gnnlab as dgl
-from gnnlab.errors import InvalidInput
 from gnnlab.parallel.processes import _meeting_point
 from gnnlab.parallel.rank import RELEASE, Lines, send_message
 from gnnlab.parallel.rank_process import RankProcess
@@ -229,25 +226,6 @@ assert "in work\\n" in text, text
     )
 
 
-@pytest.mark.thorough("waits for what does not happen")
-def test_ranks_that_have_done_their_part() -> None:
-    """One returns; the others make a group of their own, for which one of them waits for long."""
-    script(
-        """
-def work(rank, world_size):
-    if rank == 0:
-        return 0
-    time.sleep(13 if rank == 2 else 0)
-    dist.init_process_group("gloo", rank=rank - 1, world_size=2)
-    total = torch.tensor(rank)
-    dist.all_reduce(total)
-    return total.item()
-
-assert launch_processes(work, 3, start_method="fork", timeout=80) == [0, 3, 3]
-        """
-    )
-
-
 def test_ctrl_c_ends_all() -> None:
     script(
         """
@@ -373,17 +351,6 @@ def test_a_starter_with_many_open_files() -> None:
         """
     )
     assert said == "[0, 1]\n"
-
-
-def test_nonsense_is_refused() -> None:
-    for arguments in [(print, 0), (None, 2), (print, 2.0), (print, -1)]:
-        with pytest.raises(InvalidInput, match=f"{arguments[1]}"):
-            dgl.parallel.launch_processes(*arguments)
-    with pytest.raises(InvalidInput, match="'forkserver'"):
-        dgl.parallel.launch_processes(print, 1, start_method="forkserver")
-    with pytest.raises(TypeError, match="pickle") as caught:
-        dgl.parallel.launch_processes(print, 1, threading.Lock())
-    assert "cannot travel" in caught.value.__notes__[0]
 
 
 def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:

@@ -34,22 +34,6 @@ def test_a_process_of_its_own_has_bars_of_its_own(capsys: pytest.CaptureFixture[
     report(loss=1.0)  # no bar, no matter
 
 
-def test_a_rank_counts(messages: list[dict[str, Any]]) -> None:
-    for epoch in range(2):
-        for _ in track("abc", f"epoch {epoch}"):
-            report(loss=2.0)
-    assert messages[0] == {"done": 0, "total": 3, "description": "epoch 0", "figures": {}}
-    assert messages[-1]["done"] == messages[-1]["total"] == 6
-    assert messages[-1]["description"] == "epoch 1" and messages[-1]["figures"] == {"loss": 2.0}
-
-
-def test_what_is_reported_last_arrives(messages: list[dict[str, Any]]) -> None:
-    assert list(track("ab")) == ["a", "b"]
-    report(accuracy=0.75)
-    progress.send_to(None)
-    assert messages[-1]["figures"] == {"accuracy": 0.75}
-
-
 def test_items_that_do_not_come_are_not_waited_for(messages: list[dict[str, Any]]) -> None:
     for item in track(range(10)):
         if item == 2:
@@ -110,13 +94,6 @@ def test_what_is_there_at_the_end_is_shown(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "rank 0 | half a line\nrank 1 | whole\n"
 
 
-def test_one_process_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
-    rank = FakeRank(0)
-    rank.output, rank.is_all = b"a\nb", True
-    OutputMultiplexer(1).update([rank])
-    assert capsys.readouterr().out == "a\nb\n"
-
-
 def test_one_bar_shows_how_far_the_slowest_rank_is(capsys: pytest.CaptureFixture[str]) -> None:
     ranks = [FakeRank(0), FakeRank(1)]
     screen = OutputMultiplexer(2)
@@ -140,16 +117,3 @@ def test_one_bar_shows_how_far_the_slowest_rank_is(capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert captured.out == "rank 0 | a line beside the bar\n"
     assert "epoch 0" in captured.err and "8/8" in captured.err and "loss=1" in captured.err
-
-
-def test_a_bar_that_is_turned_off_draws_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TQDM_DISABLE", "1")
-    rank, screen = FakeRank(0), OutputMultiplexer(1)
-    for total in (4, 8):
-        rank.progress = {"done": 1, "total": total, "description": "epoch", "figures": {}}
-        rank.output = b"a line\n"
-        screen.update([rank])
-    screen.close()
-    assert capsys.readouterr() == ("a line\na line\n", "")

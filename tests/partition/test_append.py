@@ -192,6 +192,8 @@ def test_wrong_rows(tmp_path: Path) -> None:
         (InvalidInput, "'x'", ({"x": [[1.0]]},), {}),
         (InvalidInput, "'x'", ({"x": 1.0},), {}),
         (InvalidInput, "list", ([1.0],), {}),
+        (InvalidInput, "list", (None, ([0], [1], [5])), {}),
+        (InvalidInput, "'w'", (None, ([0], [1], {"w": [0.5]})), {}),
         (InvalidInput, "2 sources and 3", (None, ([0, 1], [1, 2, 3], {"w": [1]})), {}),
         (InvalidInput, "list", (None, [[0], [1]]), {}),
         (NotFound, "'z'", (1,), {"fill": {"x": 0, "z": 1}}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -47,32 +46,6 @@ def test_colors_are_told_apart(colors: tuple[str, ...], sight: str) -> None:
         assert distance > 10, (one, other, distance)
 
 
-def test_kinds_keep_their_color_and_others_get_free_ones() -> None:
-    colors = canvas.colors_of(["sample", "validate", "compute"])
-    assert colors["sample"] == canvas.GREEN and colors["compute"] == canvas.BLUE
-    assert colors["validate"] not in canvas.KIND_COLORS.values()
-    assert list(canvas.colors_of(["a", "b"]).values()) == [canvas.BLUE, canvas.ORANGE]
-
-
-@pytest.mark.parametrize("count", [9, 64])
-def test_more_names_than_colors_get_shades(count: int) -> None:
-    assert len(set(canvas.colors_of(range(count)).values())) == count
-
-
-def test_amounts_as_people_read_them() -> None:
-    for count, text in (
-        (0, "0"),
-        (1, "1 B"),
-        (999, "999 B"),
-        (999.6, "1 kB"),
-        (2.34e12, "2.34 TB"),
-    ):
-        assert canvas.human_bytes(count) == text
-    for seconds, unit in (90, "s"), (1, "s"), (0.5, "ms"), (0.001, "ms"), (9e-4, "µs"), (0, "µs"):
-        assert canvas.time_unit(seconds) == ({"s": 1, "ms": 1e3, "µs": 1e6}[unit], unit)
-    assert canvas.text_color(canvas.YELLOW) == "black" and canvas.text_color(canvas.BLUE) == "white"
-
-
 def test_layout_is_the_same_each_time_and_keeps_parts_together() -> None:
     """Two pairs without edges: partners lie nearer to each other than to the other pair."""
     g = dgl.graph(([], []), num_nodes=4)
@@ -92,21 +65,3 @@ def test_layout_is_the_same_each_time_and_keeps_parts_together() -> None:
 def test_places_of_all_nodes_are_needed(pos: object) -> None:
     with pytest.raises(InvalidInput, match="5 nodes"):
         canvas.node_positions(toy(), pos)
-
-
-def test_labels() -> None:
-    for labels, names in (
-        (None, [0, 1, 2, 3, 4]),
-        ({1: "b"}, [0, "b", 2, 3, 4]),
-        ("abcde", ["a", "b", "c", "d", "e"]),
-        (torch.arange(5) * 10, [0, 10, 20, 30, 40]),
-    ):
-        assert canvas.node_names(toy(), labels) == names
-    with pytest.raises(InvalidInput, match=r"labels .* 3 .* 5 nodes"):
-        canvas.node_names(toy(), "abc")
-
-
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(InvalidInput, match=r"networkx.*gnnlab\[lab\]"):
-        canvas.node_positions(toy(), None)

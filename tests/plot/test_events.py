@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from matplotlib.colors import to_hex
 
-from gnnlab import plot, trace
+from gnnlab import plot
 from gnnlab.errors import InvalidInput
 from gnnlab.plot.canvas import KIND_COLORS
 from gnnlab.trace import Event
-from tests.plot.samples import legend
 
 RUN = [
     Event("compute", 100.5, 0.5, rank=0),
@@ -48,43 +45,6 @@ def test_events_are_on_their_tracks() -> None:
         (0.2, 0.3, 1, KIND_COLORS["serve"]),
         (0.5, 1, 0, KIND_COLORS["compute"]),
     ]
-
-
-def test_unit_is_that_of_the_window() -> None:
-    assert plot.timeline(RUN).get_xlabel() == "s"
-    short = plot.timeline(RUN, start=0.1, seconds=0.05)
-    assert short.get_xlabel() == "ms" and short.get_xlim() == pytest.approx((100, 150))
-
-
-def test_window_leaves_out_what_lies_outside() -> None:
-    ax = plot.timeline(RUN, start=0.6, seconds=0.1)
-    assert tracks(ax) == ["trainer 0"] and legend(ax) == ["compute"]
-
-
-def test_legend_has_the_kinds_in_their_order() -> None:
-    extra = Event("validate", 101.0, 0.1, rank=0)
-    assert legend(plot.timeline([extra, *RUN])) == [
-        *("sample", "fetch", "compute", "wait", "serve"),
-        "validate",
-    ]
-
-
-def test_a_recorded_run_is_drawn(tmp_path: Path) -> None:
-    trace.start(tmp_path)
-    with trace.span("sample"), trace.span("fetch"):
-        pass
-    trace.stop()
-    ax = plot.timeline(trace.read(tmp_path))
-    assert legend(ax) == ["sample", "fetch"] and len(boxes(ax)) == 2
-
-
-def test_tracks_of_threads_and_of_many_ranks() -> None:
-    lanes = [{"lane": "process 7"}, {"lane": "process 8"}]
-    events = [Event("sample", 0.0, 1.0, rank=0, role="sampler", info=info) for info in lanes]
-    ax = plot.timeline([*events, Event("compute", 0.0, 1.0, rank=0)])
-    assert tracks(ax) == ["trainer 0", "sampler 0, process 7", "sampler 0, process 8"]
-    ax = plot.timeline([Event("compute", 0.0, 1.0, rank=i) for i in range(128)])
-    assert len(boxes(ax)) == 128 and tracks(ax) == [f"trainer {i}" for i in range(0, 128, 4)]
 
 
 @pytest.mark.parametrize(

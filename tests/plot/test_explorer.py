@@ -9,7 +9,7 @@ import pytest
 from matplotlib import image, pyplot
 
 from gnnlab import plot
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import NotFound
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -47,19 +47,6 @@ def test_controls_move_the_picture() -> None:
     explorer.controls["height"].value, explorer.controls["color"].value = 2, "red"
     assert explorer.picture.value == first
     assert pyplot.get_fignums() == []
-
-
-def test_numbers_have_sliders_and_words_lists() -> None:
-    explorer = plot.explore(
-        Painter(), height=("높이", (4, 12, 4)), color={"loud": "red", "calm": "blue"}
-    )
-    height, color = explorer.controls.values()
-    assert [type(each).__name__ for each in (height, color)] == ["SelectionSlider", "Dropdown"]
-    assert [value for _, value in height.options] == [4, 8, 12]
-    assert (height.description, color.description) == ("높이", "color")
-    assert explorer.setting["height"] == 4  # the default, 2, is none of them
-    color.value = "blue"
-    assert repr(explorer) == "explorer of Painter: height = 4, color = calm"
 
 
 def test_an_error_is_shown_until_the_next_picture() -> None:
@@ -107,33 +94,6 @@ def test_static_picture_shows_a_few_settings(controls, settings, shape) -> None:
     assert pyplot.get_fignums() == []
 
 
-@pytest.mark.parametrize(
-    ("controls", "named"),
-    [
-        ({}, "controls"),
-        ({"height": 3}, "height"),
-        ({"height": []}, "1 to 1000"),
-        ({"height": "123"}, "height"),
-        ({"height": (5, 1)}, "height"),
-        ({"height": (0.0, 1.0)}, "integers"),
-        ({"width": [1]}, r"Painter.* width"),
-        ({"height": [1], "wrong": [True]}, "Painter .*str"),
-    ],
-)
-def test_controls_that_make_no_sense(controls: dict, named: str) -> None:
-    with pytest.raises(InvalidInput, match=named):
-        plot.explore(Painter(), **controls)
-
-
-def test_wide_pictures_stand_below_each_other() -> None:
-    def wide(height: int):
-        figure, ax = pyplot.subplots(figsize=(7, 1))
-        ax.bar([0], height)
-        return figure
-
-    assert size(plot.explore(wide, height=(1, 2)).static()) == (2 * 128, 700)
-
-
 # ------------------------------------------------------------------------------ the studies
 def test_each_setting_is_asked_for_once() -> None:
     asked = []
@@ -147,35 +107,3 @@ def test_each_setting_is_asked_for_once() -> None:
     explorer.controls["network"].value = "slow"
     explorer.static()
     assert asked == [(1, "slow"), (2, "slow"), (1, "fast"), (2, "fast")]
-
-
-def test_a_setting_may_be_a_list() -> None:
-    def times(machines: int, fanout: list[int]) -> float:
-        return sum(fanout) / machines
-
-    explorer = plot.explore_time(times, [1, 2], fanout=[[10, 10], [15, 10]])
-    assert repr(explorer) == "explorer of time: fanout = [10, 10]"
-    plot.explore_time({(1, (10, 10)): 2.0}, [1], fanout=[[10, 10]])
-
-
-def test_a_table_has_one_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    monkeypatch.setattr(pyplot, "close", lambda number: drawn.append(pyplot.figure(number).axes))
-    table = {
-        (machines, part, gbit): {"compute": 8 / machines, "fetch": 2.0 * (part == "random") / gbit}
-        for machines in (1, 2)
-        for part in ("metis", "random")
-        for gbit in (1, 10)
-    }
-    explorer = plot.explore_time(table, [1, 2], partitioner=["metis", "random"], gbit=[1, 10])
-    explorer.controls["partitioner"].value = "random"
-    (low, low_speed), (high, high_speed) = drawn
-    assert low.get_ylim() == high.get_ylim() == pytest.approx((0, 11))
-    assert [text.get_text() for text in high.texts] == ["10", "6"]
-    assert list(low_speed.lines[-1].get_ydata()) == [1, 2]
-    assert high_speed.lines[-1].get_ydata()[1] == pytest.approx(10 / 6)
-
-
-def test_a_setting_that_the_table_lacks_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"\(2, 'metis'\).*\(machines, part\)"):
-        plot.explore_time({(1, "metis"): 3.0}, [1, 2], part=["metis"])

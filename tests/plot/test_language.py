@@ -11,7 +11,6 @@ import pytest
 from matplotlib import font_manager, pyplot
 
 from gnnlab import plot
-from gnnlab.errors import InvalidInput
 from gnnlab.plot import fonts, words
 from tests.plot.samples import legend
 
@@ -100,11 +99,6 @@ def test_labels_keep_their_fields() -> None:
     for english, others in words._TABLE.items():
         wanted = set(fonts._FIELD.findall(english))
         assert [set(fonts._FIELD.findall(other)) for other in others] == [wanted] * 2
-
-
-def test_unknown_language() -> None:
-    with pytest.raises(InvalidInput, match="en, ko, zh; found 'fr'"):
-        plot.language("fr")
 
 
 def test_figures_have_a_background_for_white_and_for_dark_pages() -> None:

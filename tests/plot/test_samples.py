@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
@@ -25,25 +24,11 @@ def test_graph_has_every_node_and_edge() -> None:
     assert [text.get_position() for text in ax.texts] == PLACES
 
 
-def test_an_edge_to_itself_is_a_ring() -> None:
-    ax = plot.graph(dgl.graph(([0, 0], [0, 1])), pos=PLACES[:2])
-    assert len(arrow_colors(ax)) == 1
-    (ring,) = [c for c in ax.collections if not len(c.get_facecolors())]
-    assert ring.get_offsets().tolist() == [[0, 0]] and to_hex(ring.get_edgecolors()[0]) == GRAY
-
-
 def test_sample_is_colored_on_the_graph() -> None:
     """Taken: 1, 2 → 0 in the last layer, 3 → 0 and 4 → 1, 2 in the first; 0 → 1 was not."""
     ax = plot.graph(toy(), sample(), PLACES)
     assert arrow_colors(ax) == [ORANGE, ORANGE, GREEN, GRAY, GREEN, GREEN]
     assert node_colors(ax) == {"0": BLUE, "1": ORANGE, "2": ORANGE, "3": GREEN, "4": GREEN}
-
-
-def test_graph_is_drawn_where_it_is_asked_to_be() -> None:
-    _, axes = pyplot.subplots(1, 2)
-    assert plot.graph(toy(), labels="abcde", ax=axes[1]) is axes[1]
-    assert texts(axes[1]) == list("abcde") and not axes[0].texts
-    assert len(pyplot.get_fignums()) == 1
 
 
 def test_graphs_and_blocks_that_cannot_be_drawn() -> None:
@@ -86,18 +71,3 @@ def test_tree_holds_each_message_once() -> None:
     assert len({text.get_position() for text in nodes}) == len(nodes)
     counts = [text for text in texts(ax) if "node" in text][:3]
     assert counts == ["output: 1 node", "1 away: 3 nodes", "input: 5 nodes"]
-
-
-def test_tree_tells_taken_edges_from_the_others() -> None:
-    ax = plot.sampling_tree(toy(), sample()[1:])
-    styles = [(line.get_color(), line.get_linestyle()) for line in ax.lines]
-    assert styles == [(ORANGE, ":"), (ORANGE, "-"), (ORANGE, "-"), (GRAY, "-")]
-    assert texts(ax)[-1] == "dotted: the node itself; gray: not sampled"
-    _, _, everything = dgl.dataloading.NeighborSampler([-1]).sample(toy(), [0])
-    assert texts(plot.sampling_tree(toy(), everything))[-1] == "dotted: the node itself"
-
-
-def test_many_neighbors_that_were_not_taken_are_counted() -> None:
-    g = dgl.graph((range(1, 9), [0] * 8))
-    _, _, blocks = dgl.dataloading.NeighborSampler([2]).sample(g, [0])
-    assert "+6" in texts(plot.sampling_tree(g, blocks))

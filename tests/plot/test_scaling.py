@@ -27,13 +27,6 @@ def test_speed_is_relative_to_the_first() -> None:
     assert ax.get_ylim()[0] < 0.5 and ax.get_ylim()[1] > 4
 
 
-def test_one_curve_may_begin_with_several_machines() -> None:
-    ax = plot.speedup([4, 8], [10, 8])
-    assert curve(ax, "ideal") == [1, 2] and legend(ax) == ["ideal", "62% of ideal"]
-    assert ax.get_ylabel() == "speed-up over 4 machines"
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["4", "8"]
-
-
 def test_parts_are_stacked() -> None:
     """One machine: 2 s sampling, 6 s computing. Two: 1 s sampling, 3 s fetching."""
     ax = plot.time_parts({1: {"sample": 2, "compute": 6}, 2: {"sample": 1, "fetch": 3}})
@@ -48,12 +41,6 @@ def test_parts_are_stacked() -> None:
     assert legend(ax) == ["fetch", "compute", "sample"]  # as they lie, from the top
     colors = {container.get_label(): container[0].get_facecolor() for container in ax.containers}
     assert colors["sample"] == pytest.approx(to_rgba(KIND_COLORS["sample"]))
-
-
-def test_bars_may_have_names_and_a_common_scale() -> None:
-    ax = plot.time_parts({"metis": {"compute": 0.004}}, top=0.02)
-    assert ax.get_ylabel() == "time (ms)" and texts(ax) == ["4"] and ax.get_xlabel() == ""
-    assert ax.get_ylim() == pytest.approx((0, 22))
 
 
 @pytest.mark.parametrize(

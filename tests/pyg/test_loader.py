@@ -28,7 +28,7 @@ from gnnlab.pyg import (
     from_pyg,
 )
 from tests.pyg import graphs
-from tests.pyg.graphs import CITES, WRITES, check_hops
+from tests.pyg.graphs import CITES, WRITES
 
 
 def same(one: Any, other: Any) -> bool:
@@ -200,23 +200,6 @@ def test_seeds_in_all_forms() -> None:
             sampler.sample_from_nodes(NodeSamplerInput(None, wrong))
     with pytest.raises(OutOfRange):
         sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([60]), torch.tensor([0])))
-
-
-def test_wrong_arguments() -> None:
-    data, typed = graphs.plain(), graphs.typed()
-    own = type("Own", (torch_geometric.sampler.BaseSampler,), {})
-    for kind, given, options, named in (
-        (NeighborLoader, (data, [2]), {"neighbor_sampler": own}, r"torch_geometric\.loader"),
-        (NeighborLoader, (from_pyg(typed), [2], torch.arange(3)), {}, "types"),
-        (NeighborLoader, (from_pyg(data), [2], ("paper", None)), {}, "none"),
-        (LinkNeighborLoader, (from_pyg(typed), [2]), {}, "types"),
-    ):
-        with pytest.raises(InvalidInput, match=named):
-            kind(*given, **options)
-    with pytest.raises(TypeError, match="batchsize"):
-        NeighborLoader(data, [3], batchsize=8)
-    batch = next(iter(NeighborLoader(data, [3], torch.arange(8), None, True, batch_size=8)))
-    check_hops(data, batch, [3], replace=True)  # arguments by position, as PyG's
 
 
 @pytest.mark.parametrize("options", [{}, {"num_workers": 1}])

@@ -18,7 +18,6 @@ from torch_geometric.sampler import NegativeSampling, NodeSamplerInput
 from torch_geometric.utils import trim_to_layer
 
 import gnnlab as dgl
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.pyg import LinkNeighborLoader, NeighborLoader, NeighborSampler, from_pyg
 from tests.helpers import examples
 from tests.pyg import graphs
@@ -223,30 +222,3 @@ def test_pyg_loaders_take_the_sampler() -> None:
     for batch in LinkLoader(data, sampler, data.edge_index, batch_size=100, neg_sampling="binary"):
         check_hops(data, batch, [3, 2])
         assert len(batch.edge_label) == 200
-
-
-@pytest.mark.parametrize(
-    ("data", "fanouts", "options", "named"),
-    [
-        (graphs.plain(), [2], {"temporal_strategy": "first"}, "'first'"),
-        (graphs.plain(), [2], {"sample_direction": "backward"}, "'forward'"),
-        (graphs.plain(), [2], {"disjoint": True, "subgraph_type": "induced"}, "disjoint"),
-        (graphs.plain(), [2, -2], {}, "fanout"),
-        (graphs.plain(), {CITES: [2]}, {}, "list"),
-        (torch.eye(2), [2], {}, "Tensor"),
-    ],
-)
-def test_wrong_arguments(data: Any, fanouts: Any, options: dict[str, Any], named: str) -> None:
-    with pytest.raises(InvalidInput, match=named):
-        NeighborSampler(data, fanouts, **options)
-
-
-def test_wrong_seeds() -> None:
-    for disjoint in (False, True):
-        sampler = NeighborSampler(graphs.plain(), [2], disjoint=disjoint)
-        with pytest.raises(OutOfRange, match="60"):
-            sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([60])))
-    with pytest.raises(NotFound, match="'when'"):
-        NeighborSampler(graphs.plain(), [2], time_attr="when")
-    with pytest.raises(InvalidInput, match="input_time"):
-        sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([1]), torch.tensor([1])))

@@ -198,19 +198,6 @@ def test_excluded_edges_do_not_count(graph: dgl.Graph) -> None:
     assert torch.equal(frontier.edata["edge_probs"], expected.edata["edge_probs"])
 
 
-def test_wrong_arguments(graph: dgl.Graph) -> None:
-    for options, said in (
-        ({"prob": "w", "importance_sampling": 1}, "leave it 0"),
-        ({"importance_sampling": -2}, "number of rounds"),
-        ({"edge_dir": "up"}, "'in' or 'out'"),
-        ({"seed2_contribution": 0.5}, "leave it 0"),
-    ):
-        with pytest.raises(dgl.InvalidInput, match=said):
-            dgl.sampling.sample_labors(graph, [1], 5, **options)
-    with pytest.raises(dgl.InvalidInput, match="batch_dependency"):
-        LaborSampler([5], batch_dependency=2)
-
-
 # --------------------------------------------------------------------- blocks
 def test_blocks_are_frontiers(graph: dgl.Graph) -> None:
     """Each block has the edges that the function samples with the same key."""

@@ -107,23 +107,6 @@ def _near(a: Any, b: Any) -> bool:
     return a == b or (isinstance(a, float) and abs(a - b) < 1e-6 * max(1, abs(a)))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: dist.get_rank(), "there is no process group"),
-        (lambda: dist.init_process_group("nccl"), "on the CPU with backend gloo; found 'nccl'"),
-        (lambda: dist.init_process_group("gloo", rank=7), r"found rank=7"),
-        (lambda: dist.new_group([0]), "not support torch.distributed.new_group; it supports all_g"),
-        (lambda: dist.barrier(group=1), "barrier: a simulation has one process group"),
-        (lambda: dist.send(torch.ones(1), 1), "not support torch.distributed.send"),
-        (lambda: dist.all_reduce(torch.ones(1)), "call torch.distributed.init_process_group"),
-    ],
-)
-def test_what_cannot_be(call: Any, message: str) -> None:
-    with pytest.raises(SimulationError, match=message):
-        ring().run(call)
-
-
 def test_gradients_that_are_missing_are_told() -> None:
     def train() -> None:
         dist.init_process_group("gloo")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.errors import InvalidInput
 from gnnlab.simulate import Network
 from gnnlab.simulate.flow import fair_rates
 from gnnlab.simulate.optrace import Collective, LoaderPass, RoundTrip, Signal, Track, Wait, Work
@@ -108,14 +108,6 @@ def test_all_reduce_is_a_ring_of_ranks() -> None:
     assert replay(pairs, SLOW, Machines(2, 9)).seconds == pytest.approx(3 + 0.9 + 3 * 0.1)
 
 
-def test_a_round_of_an_all_reduce_costs_each_rank_work() -> None:
-    """Three ranks on two processors: four rounds of 0.1 s each are 1.2 s of work."""
-    tracks = [Track(rank, 0, "trainer", [Collective("allreduce", 0, 600)]) for rank in range(3)]
-    network = Network(8000, latency=0, per_request=0, per_byte=0, per_round=0.1)
-    assert replay(tracks, network, Machines(1, 2)).seconds == pytest.approx(0.6)
-    assert replay(tracks, network, Machines(1, 2), ["allreduce"]).seconds == 0
-
-
 def test_work_takes_longer_where_processes_are_slower() -> None:
     """A second of computing takes three, a second of a server two, one that is hidden by it too."""
     slowdown = {"compute": 3.0, "serve": 2.0, "fetch": 2.5}
@@ -184,19 +176,6 @@ def test_what_is_free_takes_no_time() -> None:
     assert saved == pytest.approx({**expected, "allreduce": 0.209})
     with pytest.raises(InvalidInput, match=r"'gold'.*bandwidth"):
         replay(tracks, SLOW, machines, ("gold",))
-
-
-def test_tapes_that_do_not_belong_together() -> None:
-    with pytest.raises(GNNLabError, match="1 of 2 tracks"):
-        replay(trainers([Collective("wait", 0)], []), SLOW, Machines(2, 9))
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"bandwidth": 0}, {"latency": -1}, {"per_request": float("inf")}, {"overhead": 1}]
-)
-def test_networks_that_cannot_be(wrong: dict[str, float]) -> None:
-    with pytest.raises(InvalidInput, match=next(iter(wrong))):
-        Network(**wrong)
 
 
 def test_an_unlimited_resource_limits_no_rate() -> None:

@@ -171,17 +171,3 @@ def test_a_run_keeps_nothing_of_what_its_ranks_had(fails: bool) -> None:
     del simulation
     gc.collect()
     assert not folder.exists() and not any(reference() for reference in tensors)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "pass machines=…, the number of parts"),
-        ({"machines": 0}, "machines must be an integer from 1; found 0"),
-        ({"machines": 2, "trainers_per_machine": 1.5}, "trainers_per_machine must be an integer"),
-        ({"machines": 2, "cores": -1}, "cores must be above 0"),
-    ],
-)
-def test_clusters_that_cannot_be(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        simulate(plain(), **options)

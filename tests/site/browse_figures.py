@@ -13,8 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, sys.argv[3])
 
-from tests.plot.browse import Page
 from tests.site.browse_site import READY, TOO_WIDE, browse
+from tests.site.browser import Page
 
 PAGES = ("01_node_classification", "05_partitioning", "07_cluster_on_a_laptop", "10_scaling_study")
 NOTE = """

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, sys.argv[3])
 
-from tests.plot.browse import Page, start_browser
+from tests.site.browser import Page, start_browser
 
 QUERIES = {"en": "neighbor sampling", "ko": "파티션", "zh": "采样"}
 PAGES = (

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import time
 
-import nbformat
 import pytest
 import tqdm.auto
 import tqdm.notebook
-from nbclient import NotebookClient
 
 from gnnlab.system.bars import progress_bar
 
@@ -54,20 +52,3 @@ def test_bars_of_notebooks_are_turned_off_too(monkeypatch: pytest.MonkeyPatch) -
     assert progress_bar([0, 1]).disable
     monkeypatch.delenv("TQDM_DISABLE")
     assert not progress_bar([0, 1]).disable
-
-
-HIDDEN = """
-from contextlib import redirect_stdout
-from gnnlab.system.bars import progress_bar
-with redirect_stdout(None):
-    done = list(progress_bar(range(3), delay=0))
-print(done)
-"""
-
-
-def test_a_notebook_may_hide_what_is_printed() -> None:
-    """Kernels flush stdout before they show a bar: a slow disk made a lesson fail."""
-    cell = nbformat.v4.new_code_cell(HIDDEN)
-    page = nbformat.v4.new_notebook(cells=[cell])
-    NotebookClient(page, timeout=60).execute()
-    assert [(out.output_type, out.text) for out in cell.outputs] == [("stream", "[0, 1, 2]\n")]

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.distributed.traffic import Count, Traffic
-from gnnlab.launch.launch import JobResult
-from gnnlab.partition import GraphPartitionBook, partition_graph
-from gnnlab.simulate import simulate
 from gnnlab.system import cells
 from tests.helpers import run_script
 
@@ -88,14 +83,6 @@ def test_a_small_graph_is_drawn() -> None:
     assert page.texts[-3:] == ["0", "1", "2"]
 
 
-def test_types_have_colors_and_a_legend() -> None:
-    g = dgl.heterograph({("user", "plays", "game"): ([0, 0, 1], [0, 1, 1])})
-    page = shown(g)
-    assert page.rows[1:3] == [["game", "2", ""], ["user", "2", ""]]
-    assert page.texts[-6:] == ["0", "1", "0", "1", "game", "user"]
-    assert (page.count["circle"], page.count["line"], page.count["rect"]) == (4, 3, 2)
-
-
 @pytest.mark.parametrize(
     ("num_nodes", "num_edges", "is_drawn"),
     [(0, 0, False), (1, 0, True), (30, 150, True), (31, 0, False), (30, 151, False)],
@@ -127,55 +114,6 @@ def test_names_are_text_and_never_markup() -> None:
     page = shown(g)
     assert "b" in page.count and page.count["b"] == 1  # the title
     assert page.rows[1][0] == "<b>" and page.rows[3][0] == "<b> → &amp; → <b>"
-
-
-def test_a_partition_book_lists_ranges() -> None:
-    nodes = {"game": [0, 1, 3], "user": [0, 2, 3]}
-    page = shown(GraphPartitionBook(0, nodes, {("user", "plays", "game"): [0, 2, 5]}))
-    assert page.rows == [
-        ["partid", "game", "user", "user → plays → game"],
-        ["0", "0 – 0", "0 – 1", "0 – 1"],
-        ["1", "1 – 2", "2 – 2", "2 – 4"],
-    ]
-    assert page.count["rect"] == 6
-
-
-def test_long_tables_end_early() -> None:
-    offsets = torch.arange(65)
-    page = shown(GraphPartitionBook(0, {"_N": offsets}, {("_N", "_E", "_N"): offsets}))
-    assert len(page.rows) == 1 + 16 + 1 and page.rows[-1] == ["… 48"]
-
-
-def test_traffic_is_a_matrix() -> None:
-    traffic = Traffic(2)
-    traffic.add(0, 1, "features", Count(requests=1, rows=10, bytes_out=150, bytes_in=4090))
-    page = shown(traffic)
-    assert page.rows == [["matrix()", "0", "1"], ["0", "0", "4,090"], ["1", "150", "0"]]
-
-
-def test_a_simulation_its_graph_and_its_result(tmp_path: Path) -> None:
-    g = path()
-    partition_graph(g, "path", 1, tmp_path)
-    found = {}
-
-    def train() -> None:
-        dgl.distributed.initialize("ip_config.txt")
-        graph = dgl.distributed.DistGraph("path")
-        found["graph"], found["feat"] = shown(graph), shown(graph.ndata["feat"])
-
-    simulation = simulate(tmp_path / "path.json", 1)
-    result = simulation.run(train)
-    assert {"Simulation", "path"} <= {word for t in shown(simulation).texts for word in t.split()}
-    assert found["graph"].rows[1] == ["_N", "3", "feat: float32 (64,), label: int64"]
-    assert found["feat"].texts[0] == "DistTensor" and "(3, 64)" in "".join(found["feat"].texts)
-    assert shown(result).rows == [["matrix()", "0"], ["0", "0"]]
-
-
-def test_a_job_shows_the_last_line_of_each_process(tmp_path: Path) -> None:
-    (tmp_path / "trainer-0.log").write_text("epoch 1\naccuracy 0.9\n")
-    page = shown(JobResult("job", tmp_path, 12.5))
-    assert page.rows == [["logs", ""], ["trainer-0", "accuracy 0.9"]]
-    assert "seconds = 12.5" in "".join(page.texts)
 
 
 def test_not_imported_until_a_cell_asks() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gnnlab as dgl
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import NotFound
 from gnnlab.tools import export as tool
 from gnnlab.tools.export import HELPERS, check, export, main
 from tests.helpers import save_as_windows
@@ -45,17 +45,6 @@ def test_a_copy_works_without_gnnlab(name: str, tmp_path: Path) -> None:
         timeout=100,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-
-
-def test_list_tells_purpose_and_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == HELPERS
-    assert HELPERS == ["block_sampler", "ddp_loader", "dist_graph_simulator", "fork"]
-    for line, name in zip(lines, HELPERS, strict=True):
-        count = (FOLDER / f"{name}.py").read_text("utf8").count("\n")
-        assert line[21:].startswith(f"{count} ") and len(line) > 60
-    assert lines[2].endswith("; with block_sampler.py")
 
 
 def test_a_copy_is_the_file_and_a_checksum(tmp_path: Path) -> None:
@@ -164,32 +153,3 @@ def test_a_copy_of_a_newer_gnnlab_is_not_out_of_date(
     monkeypatch.setattr(tool, "_FOLDER", FOLDER)
     assert [copy.version for copy in check(newer)] == [VERSION, "9.10.0", "9.10.0"]
     assert all(copy.is_newest for copy in check(newer))
-
-
-@pytest.mark.parametrize(
-    ("name", "folder", "error", "named"),
-    [
-        ("lunch", "x", NotFound, "'lunch'; there are block_sampler, ddp_loader, dist_graph"),
-        ("fork", "file/x", InvalidInput, "/file is"),
-    ],
-)
-def test_refuses(
-    name: str,
-    folder: str,
-    error: type[Exception],
-    named: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("file").touch()
-    with pytest.raises(error, match=named):
-        export(name, folder)
-    assert main([name, folder]) == 1
-    assert [path.name for path in Path().iterdir()] == ["file"]
-
-
-@pytest.mark.parametrize("words", [[], ["fork", "--list"], ["--list", "--check", "."]])
-def test_one_thing_at_a_time(words: list[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(words)

@@ -46,15 +46,7 @@ def choose(request: HostRequest) -> tuple[str, str]:
 
 
 def open_backend(name: str, request: HostRequest) -> Backend:
-    """Open a backend by its name, one of :data:`NAMES`; its module is imported only now.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.backends import HostRequest, open_backend
-    >>> with open_backend("local", HostRequest(num_hosts=2)) as backend:
-    ...     [host.name for host in backend.hosts()]
-    ['127.0.0.2', '127.0.0.3']
-    """
+    """Open a backend by its name, one of :data:`NAMES`; its module is imported only now."""
     if name not in NAMES:
         raise InvalidInput(f"--on is one of {', '.join(NAMES)}; found {name!r}")
     module = import_module(f"gnnlab.launch.backends.{name}")

@@ -82,14 +82,7 @@ class LoginError(GNNLabError):
 
 @dataclass(frozen=True)
 class Login:
-    """How to log in to one machine, by default as the user's ssh configuration says.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.backends.ssh import Login
-    >>> Login("10.0.0.1", 2222, "ann").ssh("uptime")[-4:]
-    ['2222', '--', 'ann@10.0.0.1', 'uptime']
-    """
+    """How to log in to one machine, by default as the user's ssh configuration says."""
 
     address: str
     port: int | None = None
@@ -146,12 +139,5 @@ def run_there(argv: Sequence[str], text: str, timeout: float | None = None) -> s
 
 
 def reason(error: str) -> str:
-    """Return a code for why a login failed, from the error message of ssh.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.backends.ssh import reason
-    >>> reason("ann@10.0.0.1: Permission denied (publickey).")
-    'ssh_denied'
-    """
+    """Return a code for why a login failed, from the error message of ssh."""
     return next((word for said, word in _REASONS.items() if said in error), "ssh_unreachable")
