@@ -44,7 +44,14 @@ Cell = dict[str, Any]
 SOLUTIONS = re.compile(r"[^.。]*\]\((?:\.\./)+solutions/[^)]*\)[^.。]*[.。]")
 ONLINE = re.compile(r"^.*\]\(https://(?:colab\.|mybinder\.)[^)]*\)\n*", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-GRADE = "from gnnlab.exercises.grading import grade\n\ngrade({!r}, {}, answer_{}, {!r})"
+GRADE = """\
+import sys
+
+for _ in [name for name in sys.modules if name.startswith("gnnlab.exercises")]:
+    del sys.modules[_]  # import them as they are on disk, not as this notebook may have made them
+from gnnlab.exercises.grading import grade
+
+grade({!r}, {}, answer_{}, {!r})"""
 
 NBGRADER_CONFIG = """\
 from nbgrader.converters import Autograde
@@ -112,29 +119,28 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
     add("--only", default="", metavar="NN", help="only lessons that begin so")
     add("--force", action="store_true", help="overwrite copies that you changed")
     args = parser.parse_args(argv)
-    kept: list[Path] = []
+    said: list[str] = []
     try:
-        for path in chosen(args.lessons or root, args.lang, args.only):
+        paths = chosen(args.lessons or root, args.lang, args.only)
+    except SourceError as error:
+        paths, said = [], [f"gnnlab assignment: {error}"]
+    for path in paths:
+        try:
             lesson = nbformat.read(path, as_version=4)
             solutions = nbformat.read(answers_of(path, root), as_version=4)
             number, lang, files = judges_of(lesson, path)
-            try:
-                cells = list(parts(lesson, solutions, number, lang))
-            except (SourceError, SyntaxError) as error:
-                raise SourceError(f"{path}: {error}") from None
+            cells = list(parts(lesson, solutions, number, lang))
             target = FORMS[args.form](path.stem, cells, args.output, files)
-            if args.force or not is_changed(target):
-                print(write(cells, target))
-                for file in files:
-                    shutil.copy(file, target.parent)
-            else:
-                kept.append(target)
-    except (SourceError, OSError, ValueError) as error:
-        print(f"gnnlab assignment: {error}", file=sys.stderr)
-        return 1
-    for path in kept:
-        print(f"{path}: was changed, left alone (--force overwrites it)", file=sys.stderr)
-    return int(bool(kept))
+            if is_changed(target) and not args.force:
+                said.append(f"{target}: was changed, left alone (--force overwrites it)")
+                continue
+            print(write(cells, target))
+            for file in files:
+                shutil.copy(file, target.parent)
+        except (SourceError, OSError, ValueError, SyntaxError) as error:
+            said.append(f"gnnlab assignment: {path}: {error}")
+    print("".join(f"{each}\n" for each in said), end="", file=sys.stderr)
+    return int(bool(said))
 
 
 # --- what a lesson asks ----------------------------------------------------------------------
@@ -159,7 +165,7 @@ def answers_of(path: Path, root: Path) -> Path:
     for place in places:
         if place.is_file():
             return place
-    raise SourceError(f"{path}: no solutions; write {places[1]}, with a cell for each answer_N")
+    raise SourceError(f"no solutions; write {places[1]}, with a cell for each answer_N")
 
 
 def judges_of(lesson: Any, path: Path) -> tuple[str, str, list[Path]]:
@@ -168,13 +174,13 @@ def judges_of(lesson: Any, path: Path) -> tuple[str, str, list[Path]]:
     found = re.search(r"\bLesson\(\s*[\"']([^\"']+)[\"'](?:\s*,\s*[\"'](\w+)[\"'])?\s*\)", code)
     if not found:
         raise SourceError(
-            f"{path}: has no judges outside the notebook; a cell must say lesson = Lesson(…), with"
+            "has no judges outside the notebook; a cell must say lesson = Lesson(…), with"
             ' the number of a lesson or a file, as in Lesson("judges.py", "en")'
         )
     number = found[1]
     files = [path.parent / number] if number.endswith(".py") else []
     if files and not files[0].is_file():
-        raise SourceError(f"{path}: its judges, {files[0]}, are missing")
+        raise SourceError(f"its judges, {files[0]}, are missing")
     return number, found[2] or "en", files
 
 

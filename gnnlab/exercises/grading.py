@@ -18,6 +18,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Callable
 from typing import Any
@@ -79,11 +80,17 @@ def judge_apart(
 ) -> Verdict:
     """Judge an answer, pickled by cloudpickle, in a new process that starts in a folder."""
     command = [sys.executable, "-P", "-m", __name__, number, str(exercise), language]
+    mark = secrets.token_bytes(16)  # an answer cannot write it in front of a verdict
     try:
-        mark = secrets.token_bytes(16)  # an answer cannot write it in front of a verdict
-        done = subprocess.run(
-            command, input=mark + data, capture_output=True, timeout=_SECONDS, cwd=folder
-        )
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+            done = subprocess.run(
+                command,
+                input=mark + data,
+                capture_output=True,
+                timeout=_SECONDS,
+                cwd=folder,
+                env={**os.environ, "TMPDIR": scratch},  # what an ended process leaves goes with it
+            )
         return Verdict(*json.loads(done.stdout.partition(mark)[2]))
     except subprocess.TimeoutExpired:
         why = f"> {_SECONDS:g} s"
