@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,3 +97,32 @@ def test_the_command_on_windows(tmp_path: Path) -> None:
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: gnnlab")
+
+
+def run_tests(system: str, folder: Path, *words: str) -> None:
+    """Run tests of this project on an emulated system; show what failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *words]
+    # A nursery, from which processes are forked, does not exist on these systems.
+    env = environment(system, folder) | {"PYTEST_ADDOPTS": "", "GNNLAB_TEST_ALL": "1"}
+    with tempfile.TemporaryDirectory() as place:  # no longer than paths of sockets may be
+        how: dict[str, Any] = {"env": env | {"TMPDIR": place}, "capture_output": True, "text": True}
+        done = subprocess.run(command, cwd=ROOT, timeout=290, **how)
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.thorough("nearly all of it is what the lesson does on this system")
+@pytest.mark.parametrize(
+    ("system", "lesson"),
+    [
+        ("windows", "04_multi_gpu"),  # cells that fork say that they cannot
+        ("linux-arm", "05_partitioning"),  # LDG in place of METIS
+    ],
+)
+def test_lessons_elsewhere(system: str, lesson: str, tmp_path: Path) -> None:
+    run_tests(system, tmp_path, "--nbval-lax", f"notebooks/en/{lesson}.ipynb")
+
+
+@pytest.mark.thorough("the job is that of tests/tools, here without /proc")
+def test_a_job_of_two_machines_on_macos(tmp_path: Path) -> None:
+    events = "tests/tools/test_trace.py::test_a_job_leaves_its_events"
+    run_tests("macos", tmp_path, "--basetemp", str(tmp_path / "base"), events)
