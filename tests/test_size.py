@@ -15,7 +15,7 @@ from tests.helpers import ROOT
 
 PACKAGE = ROOT / "gnnlab"
 AT_THE_ROOT = 9
-LINES = {"gnnlab without compat": 51_130, "gnnlab/compat": 14_200, "tests": 49_275}
+LINES = {"gnnlab without compat": 51_130, "gnnlab/compat": 14_200, "tests": 49_346}
 QUOTES = 50
 # One thing, implemented for CPUs and for GPUs.
 SHARED = {"kernels": {"NodeList"}}
