@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -47,14 +47,14 @@ def function(answer: Any) -> Callable[..., Any]:
 
 
 def tensor(answer: Any, like: torch.Tensor) -> torch.Tensor:
-    """Read a tensor, also given as a list or an array, with the shape and dtype of another."""
+    """Read a tensor, list or array with the shape of another, but for axes of size 1."""
     try:
         found = torch.as_tensor(answer)
     except (TypeError, ValueError, RuntimeError):
         raise Wrong("not a tensor", **_found(answer)) from None
-    if found.shape != like.shape:
+    if found.squeeze().shape != like.squeeze().shape:
         raise Wrong("shape", found=tuple(found.shape), expected=tuple(like.shape))
-    return found.to(like.dtype)
+    return found.reshape(like.shape).to(like.dtype)
 
 
 def is_close(found: Any, right: float, tolerance: float = 1e-6) -> bool:
@@ -76,7 +76,7 @@ def expect(
 def expect_each(
     answer: Any,
     right: Sequence[float],
-    known: Mapping[Hashable, str] | None = None,
+    known: Mapping[Any, str] | None = None,
     tolerance: float = 1e-6,
 ) -> None:
     """Compare with a list of numbers: say which are wrong, or the reason of a ``known`` list."""
@@ -85,7 +85,7 @@ def expect_each(
     if not wrong:
         return
     for other, why in (known or {}).items():
-        if all(is_close(x, y, tolerance) for x, y in zip(found, other, strict=True)):  # type: ignore[call-overload]
+        if all(is_close(x, y, tolerance) for x, y in zip(found, other, strict=True)):
             raise Wrong(why)
     raise Wrong("which", positions=", ".join(str(i + 1) for i in wrong))
 
@@ -93,3 +93,24 @@ def expect_each(
 def _found(answer: Any) -> dict[str, str]:
     text = repr(answer)
     return {"found": text if len(text) <= 60 else f"{text[:60]}…", "type": type(answer).__name__}
+
+
+def expect_ids(answer: Any, right: Sequence[int], known: Mapping[Any, str] | None = None) -> None:
+    """Compare with a set of IDs, in any order; ``known`` wrong ones, sorted, are told a reason."""
+    found = sorted(number(x) for x in sequence(answer))
+    if found != sorted(right):
+        twice = "twice" if set(found) == set(right) else ""
+        raise Wrong((known or {}).get(tuple(sorted(set(found))), twice))
+
+
+def expect_tensor(
+    answer: Any,
+    right: torch.Tensor,
+    known: Mapping[str, torch.Tensor] | None = None,
+    tolerance: float = 1e-5,
+) -> None:
+    """Compare with the right tensor; ``known`` has wrong ones under the reason that tells them."""
+    found = tensor(answer, like=right)
+    if not torch.allclose(found, right, tolerance, tolerance):
+        same = (k for k, x in (known or {}).items() if torch.allclose(found, x, tolerance, 1e-5))
+        raise Wrong(next(same, ""))

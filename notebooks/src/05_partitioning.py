@@ -60,10 +60,8 @@
 # 载 5 MB，更接近实际应用中的图。分区写在临时文件夹里，内核退出时会自动删除。
 
 # %% slot="imports"
-import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -73,17 +71,15 @@ import gnnlab as dgl
 from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistGraph, partition_graph
 from gnnlab.distributed import load_partition, load_partition_feats
+from gnnlab.exercises import Lesson
 from gnnlab.partition import partition_report, plan
 from gnnlab.partition.assign import assign
+from gnnlab.plot import BLUE, GRAY, GREEN, ORANGE
 
 DATASET, PARTS = "digits", 4  # or "facebook"
-BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
-plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-dgl.plot.language("en")
-plt.rcParams["legend.frameon"] = False
+lesson = Lesson("05", "en")  # exercises, and the style of figures
+lesson.style()
 torch.set_num_threads(1)
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -281,7 +277,7 @@ plt.show()
 # 前；新 ID 存放在 `ndata[dgl.NID]` 中。
 
 # %% slot="library-code"
-toy_folder = f"{scratch.name}/toy"
+toy_folder = f"{lesson.folder}/toy"
 node_map, edge_map = partition_graph(
     toy,
     "toy",
@@ -356,7 +352,7 @@ print("local IDs of nodes 4 and 7 in part 1:", toy_book.nid2localnid([4, 7], 1).
 dataset = dgl.data.load(DATASET)
 graph = dataset[0]
 feat, label = graph.ndata["feat"], graph.ndata["label"]
-print(plan(graph, PARTS, out_path=scratch.name))
+print(plan(graph, PARTS, out_path=lesson.folder))
 
 # %% [markdown] slot="methods" lang="en"
 # For `digits`, both are negligible. Which method should choose the parts?
@@ -406,7 +402,7 @@ methods = {"random": ORANGE, "ldg": GREEN, best: BLUE}
 configs, maps = {}, {}
 for method in methods:
     dgl.seed(0)
-    folder = f"{scratch.name}/{method}"
+    folder = f"{lesson.folder}/{method}"
     wanted = {"part_method": method, "return_mapping": True}
     maps[method], _ = partition_graph(graph, DATASET, PARTS, folder, **wanted)
     configs[method] = f"{folder}/{DATASET}.json"
@@ -517,8 +513,8 @@ wishes = {"plain": {}, "balanced": {"balance_ntypes": popular, "balance_edges": 
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), sharey=True, layout="constrained")
 for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2)):
     dgl.seed(0)
-    partition_graph(graph, DATASET, 8, f"{scratch.name}/{name}", **wish)
-    found = partition_report(f"{scratch.name}/{name}/{DATASET}.json", mask="popular")
+    partition_graph(graph, DATASET, 8, f"{lesson.folder}/{name}", **wish)
+    found = partition_report(f"{lesson.folder}/{name}/{DATASET}.json", mask="popular")
     print(f"{name}: balance of training nodes {found.balance['popular']:.2f}")
     loads = {"nodes": "all nodes", "edges": "in-edges", "popular": "training nodes"}
     for ax, (load, title) in zip(axes, loads.items()):
@@ -677,7 +673,7 @@ drawn = dgl.sampling.sample_neighbors(graph, seeds, fanout).edata[dgl.EID]
 
 dgl.distributed.initialize()
 for k in (1, 2, 4):
-    folder = f"{scratch.name}/same{k}"
+    folder = f"{lesson.folder}/same{k}"
     wanted = {"part_method": "random", "return_mapping": True}
     node_map, edge_map = partition_graph(graph, DATASET, k, folder, **wanted)
     dist_graph = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
@@ -775,7 +771,8 @@ plt.show()
 #
 # ## Exercises
 #
-# Replace `None`, run the cell and read the verdict. The
+# Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
+# After a restart, the first cell is enough to check an answer. The
 # [solutions](../solutions/05_partitioning.ipynb) are in a separate notebook.
 #
 # 1. What share of the edges does `random` cut with 10 parts, on average? Answer with a number from
@@ -812,7 +809,8 @@ plt.show()
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
+# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다.
 # [풀이](../solutions/ko/05_partitioning.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 파티션이 10개이면 `random`에서 잘리는 에지의 비율은 평균적으로 얼마입니까? 0에서 1
@@ -843,8 +841,8 @@ plt.show()
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/05_partitioning.ipynb)随
-# 本课提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
+# 后，只需运行第一个单元格就能评判。[解答](../solutions/zh/05_partitioning.ipynb)随本课提供。
 #
 # 1. 有 10 个分区时，`random` 平均会切断多大比例的边？用 0 到 1 之间的一个数作答。
 # 2. 把小图的节点 5（原始 ID）移到分区 1。这时有多少条边被切断？两个分区一共有多少个 HALO 节点？用列
@@ -856,40 +854,16 @@ plt.show()
 #    不得超过 `random` 的一半，任何分区的节点数都不得比平均值多出 5% 以上。
 
 
-# %% slot="check"
-def check(number, answer, is_right):
-    verdict = "not answered yet"
-    if answer is not None:
-        verdict = "right" if is_right(answer) else "wrong"
-    print(f"exercise {number}: {verdict}")
-
-
-def sha(answer):
-    numbers = torch.as_tensor(answer, dtype=torch.float64).flatten().tolist()
-    return hashlib.sha256(str(numbers).encode()).hexdigest()[:8]
-
-
 # %% slot="answers-1-2"
 answer_1 = None  # a number from 0 to 1
 answer_2 = None  # a list of two numbers
-check(1, answer_1, lambda answer: sha(round(float(answer), 3)) == "78d2bd5a")
-check(2, answer_2, lambda answer: sha(list(answer)) == "4ea9ccfe")
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
 
 # %% slot="answers-3-5"
 answer_3 = None  # a function of borders and ids
 answer_4 = None  # a function of values and node_map
 answer_5 = None  # a function of graph and num_parts
-
-
-def cuts_little(answer):
-    part = torch.as_tensor(answer(graph, PARTS))
-    u, v = graph.edges()
-    cut = (part[u] != part[v]).float().mean()
-    fullest = PARTS * part.bincount(minlength=PARTS).max() / len(part)
-    return cut <= (1 - 1 / PARTS) / 2 and fullest <= 1.05 and part.max() < PARTS
-
-
-ids = torch.tensor([7, 3, 0, 4, 3])
-check(3, answer_3, lambda f: torch.as_tensor(f(borders, ids)).tolist() == [1, 0, 0, 1, 0])
-check(4, answer_4, lambda f: torch.equal(f(old_nodes, old_nodes), torch.arange(8)))
-check(5, answer_5, cuts_little)
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)
+lesson.check(5, answer_5)

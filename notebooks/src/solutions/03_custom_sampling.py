@@ -44,8 +44,8 @@
 # %% slot="answers-1-2"
 answer_1 = 32 + sum([256, 128])
 answer_2 = [6, 1, 3, 2, 1]
-check(1, answer_1, lambda answer: sha(answer) == "67e0bdb7")
-check(2, answer_2, lambda a: sha([round(w / sum(a), 3) for w in a]) == "710b9d74")
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
 
 set_importance(toy, torch.tensor([*answer_2, *[1] * 10]).float())
 found = means("weight", undo=True)
@@ -97,18 +97,5 @@ class PastSampler(OwnNeighborSampler):
 
 answer_3 = DropSampler
 answer_4 = PastSampler
-toy.edata["time"] = torch.arange(15)
-
-
-def keeps(rate):
-    blocks = answer_3(2, rate).sample(graph, train_ids[:100])[2]
-    return blocks[-1].num_edges() / graph.in_degrees(train_ids[:100]).sum()
-
-
-def arrives(limit, fanouts):
-    blocks = answer_4(fanouts, limit).sample(toy, torch.tensor([0, 5]))[2]
-    return [sorted(block.edata[dgl.EID].tolist()) for block in blocks]
-
-
-check(3, answer_3, lambda _: keeps(0) == 1 and keeps(1) == 0 and 0.4 < keeps(0.5) < 0.6)
-check(4, answer_4, lambda _: sha((arrives(4, [9]), arrives(13, [9, 9]))) == "c297d48b")
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)
