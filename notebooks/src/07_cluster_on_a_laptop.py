@@ -63,12 +63,9 @@
 # （trainer）都作为本机的进程运行。其余单元格都在一个进程中模拟各台机器。
 
 # %% slot="imports"
-import hashlib
 import json
 import os
-import tempfile
 import time
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
@@ -78,16 +75,15 @@ from gnnlab import plot
 from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistGraph, initialize
 from gnnlab.distributed.traffic import KINDS, Traffic
+from gnnlab.exercises import Lesson
 from gnnlab.helpers import dist_graph_simulator as small, source
 from gnnlab.launch import launch
+from gnnlab.plot import BLUE, ORANGE
 from gnnlab.simulate import Network, simulate
 
-BLUE, ORANGE = "#3b6fb6", "#e07b39"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
-plot.language("en")
+lesson = Lesson("07", "en")  # exercises, and the style of figures
+lesson.style()
 torch.set_num_threads(1)
-temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # reuse on rerun
-scratch = Path(temporary.name)
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -350,11 +346,13 @@ from gnnlab.distributed import DistGraph, DistNodeDataLoader, node_split
 class SAGE(torch.nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
-        self.first = dglnn.SAGEConv(inputs, 64, "mean")
-        self.second = dglnn.SAGEConv(64, outputs, "mean")
+        layers = dglnn.SAGEConv(inputs, 64, "mean"), dglnn.SAGEConv(64, outputs, "mean")
+        self.layers = torch.nn.ModuleList(layers)
 
     def forward(self, blocks, x):
-        return self.second(blocks[1], F.relu(self.first(blocks[0], x)))
+        for i, (layer, block) in enumerate(zip(self.layers, blocks, strict=True)):
+            x = layer(block, F.relu(x) if i else x)
+        return x
 """
 
 # %% slot="loop-code"
@@ -380,7 +378,7 @@ found = {"seconds": seconds, "traffic": g.traffic.to_list()}
 with open(f"{sys.argv[1]}-{g.rank()}.json", "w") as file:
     json.dump(found, file)
 """
-script = scratch / "train.py"
+script = lesson.folder / "train.py"
 size = script.write_text(HEAD + LOOP)
 
 # %% [markdown] slot="matrix" lang="en"
@@ -409,12 +407,13 @@ figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), layout="constrained")
 for ax, method in zip(axes, (best, "random")):
     dgl.seed(0)
     cluster = simulate(graph, machines=4, part_method=method)
-    four[method] = cluster.run(script, scratch / "four")
+    four[method] = cluster.run(script, lesson.folder / "four")
     matrix = four[method].traffic.matrix()
     plot.byte_matrix(matrix, ax=ax)
     ax.set_title(f"{method}: {matrix.sum().item() / 1e6:.0f} MB")
 plt.show()
-assert 2 * four[best].traffic.matrix().sum() < matrix.sum()
+halved = 2 * four[best].traffic.matrix().sum() < matrix.sum()
+assert halved, f"with {best} parts, less than half as much should be sent"
 
 # %% [markdown] slot="prove" lang="en"
 # With random parts, three out of four rows are on another machine, and all pairs of machines
@@ -458,8 +457,9 @@ assert 2 * four[best].traffic.matrix().sum() < matrix.sum()
 # %% slot="launch-code" tags=["nbval-ignore-output"]
 dgl.seed(0)
 pair = simulate(graph, machines=2)
-predicted = pair.run(script, scratch / "played")
-job = {"part_config": pair.part_config, "workspace": scratch, "log_dir": scratch / "logs"}
+predicted = pair.run(script, lesson.folder / "played")
+job = {"part_config": pair.part_config, "workspace": lesson.folder}
+job["log_dir"] = lesson.folder / "logs"
 runs_jobs = hasattr(os, "fork")
 if runs_jobs:
     job = launch.run("python3 train.py real", num_machines=2, **job)
@@ -484,7 +484,7 @@ else:
 def read(name):
     traffic, seconds = Traffic(2), []
     for rank in range(2):
-        found = json.loads((scratch / f"{name}-{rank}.json").read_text())
+        found = json.loads((lesson.folder / f"{name}-{rank}.json").read_text())
         traffic.update(Traffic.from_list(2, found["traffic"]))
         seconds.append(found["seconds"])
     return traffic, seconds
@@ -563,7 +563,7 @@ for method, result in four.items():
     least = 8 * incoming.max().item() / gigabit.bandwidth
     seconds = result.retimed(gigabit).epochs[1].seconds
     print(f"{method}: {least:.2f} s at least, {seconds:.2f} s predicted")
-    assert least < seconds
+    assert least < seconds, "a prediction below what the links allow"
 
 # %% [markdown] slot="timeline" lang="en"
 # From the earlier measurements and counts, `retimed` computes the time on a different network,
@@ -660,13 +660,13 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 counts, methods = [1, 2, 4, 8, 16], [best, "random"]
 results, seconds = {}, {}
 figure, axes = plt.subplots(1, 2, figsize=(8.6, 2.9), layout="constrained")
-alone = simulate(graph, machines=1).run(script, scratch / "many")
+alone = simulate(graph, machines=1).run(script, lesson.folder / "many")
 for method, color in zip(methods, (BLUE, ORANGE)):
     results[1, method] = alone
     for machines in counts[1:]:
         dgl.seed(0)
         cluster = simulate(graph, machines, network=gigabit, part_method=method)
-        results[machines, method] = cluster.run(script, scratch / "many")
+        results[machines, method] = cluster.run(script, lesson.folder / "many")
     runs = [results[machines, method] for machines in counts]
     moved = [run.traffic.matrix().sum().item() / 1e6 for run in runs]
     axes[0].plot(counts, moved, "o-", color=color, label=method)
@@ -712,7 +712,7 @@ def show(network, method, machines=16):
     if (machines, method) not in results:
         dgl.seed(0)
         cluster = simulate(graph, machines, network=gigabit, part_method=method)
-        results[machines, method] = cluster.run(script, scratch / "many")
+        results[machines, method] = cluster.run(script, lesson.folder / "many")
     result = results[machines, method].retimed(networks[network])
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
     plot.byte_matrix(result.traffic.matrix(), ax=left)
@@ -744,7 +744,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #
 # ## Exercises
 #
-# Replace `None`, run the cell and read the verdict. The
+# Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
+# After a restart, the first cell is enough to check an answer. The
 # [solutions](../solutions/07_cluster_on_a_laptop.ipynb) are in a separate notebook.
 #
 # 1. In the toy graph, let the mini-batch of trainer 0 be node 2 alone. For how many nodes does the
@@ -778,7 +779,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
+# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다.
 # [풀이](../solutions/ko/07_cluster_on_a_laptop.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 작은 그래프에서 트레이너 0의 미니배치가 노드 2 하나라고 합시다. 트레이너 0은 머신 1에 노드 몇
@@ -808,7 +810,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
+# 后，只需运行第一个单元格就能评判。
 # [解答](../solutions/zh/07_cluster_on_a_laptop.ipynb)随本课提供。
 #
 # 1. 在小图中，假设训练器 0 的小批次只有节点 2。它要向机器 1 请求多少个节点的邻居、多少个节点的特
@@ -820,37 +823,12 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # 4. 写一个以 `machines`、`seconds`（机器数依次为 `machines` 中各值时，一轮所用的秒数）和 `share` 为
 #    参数的函数，返回加速比不低于理想值的 `share` 倍的最大机器数。`machines` 的第一个元素是 1。
 
-
-# %% slot="check"
-def check(number, answer, is_right):
-    verdict = "not answered yet"
-    if answer is not None:
-        verdict = "right" if is_right(answer) else "wrong"
-    print(f"exercise {number}: {verdict}")
-
-
-def sha(answer):
-    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
-
-
-def bounds(answer):
-    cases = {0.9: [[0, 100], [125, 0]], 2.164: [[0, 300, 200], [40, 0, 60], [1, 2, 0]]}
-    cases[1.0] = [[0, 0, 0], [150, 0, 0], [100, 5, 0]]
-    return all(abs(answer(torch.tensor(m), 2000) - s) < 1e-9 for s, m in cases.items())
-
-
-def chooses(answer):
-    seconds = [8, 5, 4, 1.9]
-    return [answer([1, 2, 4, 8], seconds, share) for share in (1, 0.6, 0.5)] == [1, 2, 8]
-
-
 # %% slot="answers"
 answer_1 = None  # a list of two numbers
 answer_2 = None  # a whole number
 answer_3 = None  # a function of matrix and bandwidth
 answer_4 = None  # a function of machines, seconds and share
-
-check(1, answer_1, lambda answer: sha(list(answer)) == "4e397001")
-check(2, answer_2, lambda answer: sha(round(answer)) == "49d180ec")
-check(3, answer_3, bounds)
-check(4, answer_4, chooses)
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)

@@ -66,9 +66,6 @@
 # 时文件夹里，内核退出时会自动删除。
 
 # %% slot="imports"
-import hashlib
-import tempfile
-
 import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
@@ -79,15 +76,14 @@ import gnnlab.nn as dglnn
 from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistDataLoader, DistEmbedding, DistGraph, SparseAdam
 from gnnlab.distributed import node_split, partition_graph, sample_neighbors
+from gnnlab.exercises import Lesson
+from gnnlab.plot import BLUE, GRAY, GREEN, ORANGE
 
 PARTS, TOWNS, GENRES = 4, 12, 4
-BLUE, ORANGE, GREEN, GRAY = colors = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
-plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-dgl.plot.language("en")
-plt.rcParams["legend.frameon"] = False
+colors = BLUE, ORANGE, GREEN, GRAY
+lesson = Lesson("08", "en")  # exercises, and the style of figures
+lesson.style()
 torch.set_num_threads(1)
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -290,9 +286,9 @@ plt.show()
 
 # %% slot="library-code"
 by_owner = {"part_method": lambda graph, num_parts: owner}
-partition_graph(toy, "toy", 2, f"{scratch.name}/toy", **by_owner)
+partition_graph(toy, "toy", 2, f"{lesson.folder}/toy", **by_owner)
 dgl.distributed.initialize()
-toy_g = DistGraph("toy", part_config=f"{scratch.name}/toy/toy.json")
+toy_g = DistGraph("toy", part_config=f"{lesson.folder}/toy/toy.json")
 toy_book = toy_g.get_partition_book()
 
 for t, ntype in enumerate(toy_g.ntypes):
@@ -488,17 +484,18 @@ wishes = {"types ignored": one_class, "types balanced": None}
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
 for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2)):
     dgl.seed(2)
-    folder = f"{scratch.name}/{name}"
+    folder = f"{lesson.folder}/{name}"
     partition_graph(cinema, "cinema", PARTS, folder, balance_ntypes=wish)
-    g = DistGraph("cinema", part_config=f"{folder}/cinema.json")
-    book = g.get_partition_book()
-    for ax, ntype in zip(axes, g.ntypes):
+    cut = DistGraph("cinema", part_config=f"{folder}/cinema.json")
+    book = cut.get_partition_book()
+    for ax, ntype in zip(axes, cut.ntypes):
         owned = torch.tensor([len(book.partid2nids(p, ntype)) for p in range(PARTS)])
-        height = owned * PARTS / g.num_nodes(ntype)
+        height = owned * PARTS / cut.num_nodes(ntype)
         ax.bar(torch.arange(PARTS) + shift, height, 0.4, color=color, label=name)
         ax.set(title=titles[ntype], xlabel="part", xticks=range(PARTS), ylim=(0, 1.9))
 axes[0].set_ylabel("multiple of the average")
 axes[1].legend()
+g = cut  # with types balanced
 part = book.nid2partid(range(g.num_nodes("user")), "user")
 cell = part * TOWNS + g.nodes["user"].data["town"][:]
 lived = cell.bincount(minlength=PARTS * TOWNS).view(PARTS, TOWNS)
@@ -620,7 +617,7 @@ class RGCN(nn.Module):
 
     def forward(self, blocks):
         x = self.rows(blocks[0].srcdata[dgl.NID])
-        for layer, block in zip(self.layers, blocks):
+        for layer, block in zip(self.layers, blocks, strict=True):
             x = layer(block, x, *relations(block, self.sees))
         return x
 
@@ -700,7 +697,7 @@ for ax, (name, sees) in zip(axes, sights.items()):
     ax.imshow(x @ x.T, "Blues", vmin=0, vmax=1)
     ax.set(title=name, xticks=[], yticks=[], xlabel="users, by taste", ylabel="users")
 plt.show()
-assert results["all types"] > 0.8 and results["blind"] < 0.6
+assert results["all types"] > 0.8 and results["blind"] < 0.6, "types should matter"
 
 # %% [markdown] slot="hetero" lang="en"
 # Types matter: more than nine films in ten are classified correctly, compared with four in ten
@@ -809,7 +806,7 @@ def invert(number, split, join, owner_of, types):
 
 cuts = {}
 for k in (1, 2, 4):
-    where = f"{scratch.name}/{k}"
+    where = f"{lesson.folder}/{k}"
     maps = partition_graph(cinema, "cinema", k, where, return_mapping=True)
     cuts[k] = DistGraph("cinema", part_config=f"{where}/cinema.json"), maps
     b = cuts[k][0].get_partition_book()
@@ -896,7 +893,8 @@ for n, m in ways:
     counted[n, m] = traffic([fanout, fanout])
     ways[n, m] = ways[n, m] or train([0, 1, 2, 3], [fanout, fanout])[1]
     print(f"{n} likes, {m} dislikes: accuracy {ways[n, m]:.2f} on the test films")
-assert ways[10, 10] > ways[10, 0] > ways[0, 10] + 0.2
+if PARTS == 4:  # other parts, other batches
+    assert ways[10, 10] > ways[10, 0] > ways[0, 10] + 0.2, "likes should help more"
 
 # %% slot="cost-plot" tags=["nbval-ignore-output"]
 style = {"layout": "constrained", "width_ratios": [1.1, 1, 1.3]}
@@ -942,16 +940,17 @@ plt.show()
 #
 # ## Exercises
 #
-# Replace `None`, run the cell and read the verdict. The
+# Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
+# After a restart, the first cell is enough to check an answer. The
 # [solutions](../solutions/08_heterogeneous.ipynb) are in a separate notebook.
 #
 # 1. Three parts own 4, 2 and 3 films and 10, 20 and 30 users, respectively. Films are type 0. What
 #    is the homogeneous ID of film 5?
-# 2. In the same graph, which node has the homogeneous ID 40? Answer with a pair: its type and its
+# 2. In the same graph, which node has the homogeneous ID 30? Answer with a pair: its type and its
 #    type-wise ID.
-# 3. Write a function of `frontier`, which was sampled from `g` with homogeneous IDs. It should
-#    return a dictionary that gives, for each relation in `g.etypes`, the number of edges that lead
-#    from one part to another.
+# 3. Write a function of `g`, any partitioned graph, and `frontier`, sampled from it with
+#    homogeneous IDs. It should return a dictionary that gives, for each relation in `g.etypes`, the
+#    number of edges that lead from one part to another.
 # 4. Which fanout samples all likes and at most 3 dislikes for each film, and at most 2 edges of
 #    each type for each user? Answer with a dictionary.
 
@@ -974,14 +973,16 @@ plt.show()
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
+# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다.
 # [풀이](../solutions/ko/08_heterogeneous.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 세 파티션이 영화는 각각 4편, 2편, 3편을, 사용자는 각각 10명, 20명, 30명을 소유합니다. 영화가
 #    타입 0입니다. 영화 5의 동종 ID는 무엇입니까?
-# 2. 같은 그래프에서 동종 ID가 40인 노드는 무엇입니까? 타입과 타입별 ID의 쌍으로 답합니다.
-# 3. `g`에서 동종 ID로 샘플링한 `frontier`를 받아, `g.etypes`의 관계마다 한 파티션에서 다른
-#    파티션으로 이어지는 에지의 수를 딕셔너리로 반환하는 함수를 작성합니다.
+# 2. 같은 그래프에서 동종 ID가 30인 노드는 무엇입니까? 타입과 타입별 ID의 쌍으로 답합니다.
+# 3. 파티션으로 나눈 임의의 그래프 `g`와 `g`에서 동종 ID로 샘플링한 `frontier`를 받아, `g.etypes`의
+#    관계마다 한 파티션에서 다른 파티션으로 이어지는 에지의 수를 딕셔너리로 반환하는 함수를
+#    작성합니다.
 # 4. 영화마다 좋아요는 모두, 싫어요는 최대 3개 뽑고, 사용자마다 타입별로 에지를 최대 2개 뽑으려면
 #    팬아웃을 어떻게 정해야 합니까? 딕셔너리로 답합니다.
 
@@ -1002,57 +1003,24 @@ plt.show()
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/08_heterogeneous.ipynb)随
-# 本课提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
+# 后，只需运行第一个单元格就能评判。[解答](../solutions/zh/08_heterogeneous.ipynb)随本课提供。
 #
 # 1. 三个分区分别拥有 4、2、3 部电影和 10、20、30 个用户。电影是类型 0。电影 5 的同构 ID 是多少？
-# 2. 在同一张图中，同构 ID 为 40 的是哪个节点？用由类型和类型内 ID 组成的一对值作答。
-# 3. 写一个以 `frontier` 为参数的函数，`frontier` 是用同构 ID 从 `g` 中采样得到的。返回一个字典：对
-#    `g.etypes` 中的每种关系，给出跨分区的边数。
+# 2. 在同一张图中，同构 ID 为 30 的是哪个节点？用由类型和类型内 ID 组成的一对值作答。
+# 3. 写一个以 `g` 和 `frontier` 为参数的函数：`g` 是任意一张切分好的图，`frontier` 是用同构 ID 从
+#    `g` 中采样得到的。返回一个字典：对 `g.etypes` 中的每种关系，给出跨分区的边数。
 # 4. 要为每部电影采样全部“喜欢”和至多 3 条“不喜欢”，为每个用户的每种边至多采样 2 条，扇出应当怎样设
 #    定？用一个字典作答。
 
-
 # %% slot="check"
-def check(number, answer, is_right):
-    verdict = "not answered yet"
-    if answer is not None:
-        verdict = "right" if is_right(answer) else "wrong"
-    print(f"exercise {number}: {verdict}")
-
-
-def sha(answer):
-    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
-
-
 answer_1 = None  # a number
 answer_2 = None  # a pair, such as ("film", 0)
-check(1, answer_1, lambda answer: sha(int(answer)) == "e629fa65")
-check(2, answer_2, lambda pair: sha((pair[0], int(pair[1]))) == "e75c6d0c")
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
 
 # %% slot="answers"
-answer_3 = None  # a function of frontier
+answer_3 = None  # a function of g and frontier
 answer_4 = None  # a dictionary
-
-
-def counts(answer):
-    dgl.seed(3)
-    typed, wanted = sample_neighbors(g, {"film": train_ids}, 5), {}
-    for etype in g.canonical_etypes:
-        u, v = typed.edges(etype=etype)
-        cut = book.nid2partid(u, etype[0]) != book.nid2partid(v, etype[2])
-        wanted[etype[1]] = int(cut.sum())
-    dgl.seed(3)
-    homo_ids = book.map_to_homo_nid(train_ids, "film")
-    return answer(sample_neighbors(g, homo_ids, 5)) == wanted
-
-
-def samples(answer):
-    ids, most = torch.arange(99), dict(zip(g.etypes, (2, 2, 3, 999)))
-    found = sample_neighbors(g, {"film": ids, "user": ids}, answer)
-    rows = [(found.in_degrees(ids, e), g.in_degrees(ids, e)) for e in most]
-    return all(torch.equal(a, b.clamp(max=k)) for (a, b), k in zip(rows, most.values()))
-
-
-check(3, answer_3, counts)
-check(4, answer_4, samples)
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)

@@ -73,7 +73,6 @@
 # %% slot="imports"
 import atexit
 import contextlib
-import hashlib
 import io
 import os
 import re
@@ -81,7 +80,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from multiprocessing.connection import Client
@@ -94,15 +92,14 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.distributed import load_partition, partition_graph
+from gnnlab.exercises import Lesson
 from gnnlab.launch.ip_config import read_ip_config
+from gnnlab.plot import BLUE, GRAY, GREEN, ORANGE
 
 # %% slot="folder-code"
-BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
-plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-dgl.plot.language("en")
-temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # reuse on rerun
-scratch = Path(temporary.name)
+lesson = Lesson("09", "en")  # exercises, and the style of figures
+lesson.style()
+scratch = lesson.folder
 os.chdir(scratch)
 Path("code").mkdir(exist_ok=True)
 
@@ -240,9 +237,9 @@ print("nodes 6, 7:", ask(np.array([2, 3]).tobytes()))
 print(process.communicate()[1].splitlines()[-1])
 
 # %% [markdown] slot="machines" lang="en"
-# The first reply is correct. Then the garbage crashed the server, since three bytes are not a row
-# number, and the client learned only that no reply came. A server must check what it receives, and
-# another process must monitor it.
+# The garbage crashed the server, since three bytes are not a row number, and the client learned
+# only that no reply came. A server must check what it receives, and another process must monitor
+# it.
 #
 # ## With the library: list the machines
 #
@@ -309,7 +306,7 @@ for path in (ip_config, wrong):
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
 # Checksums reveal incomplete copies; after an interruption, repeat the command to continue. On a
-# shared file system, no copies are needed. Here, a few lines of Python will do.
+# shared file system, no copies are needed.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -504,11 +501,13 @@ import gnnlab.nn as dglnn
 class SAGE(torch.nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
-        self.first = dglnn.SAGEConv(inputs, 64, "mean")
-        self.second = dglnn.SAGEConv(64, outputs, "mean")
+        layers = dglnn.SAGEConv(inputs, 64, "mean"), dglnn.SAGEConv(64, outputs, "mean")
+        self.layers = torch.nn.ModuleList(layers)
 
     def forward(self, blocks, x):
-        return self.second(blocks[1], F.relu(self.first(blocks[0], x)))
+        for i, (layer, block) in enumerate(zip(self.layers, blocks, strict=True)):
+            x = layer(block, F.relu(x) if i else x)
+        return x
 
 
 # %% slot="join-code"
@@ -1252,7 +1251,8 @@ plt.show()
 #
 # ## Exercises
 #
-# Replace `None`, run the cell and read the verdict. The
+# Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
+# After a restart, run the first two code cells. The
 # [solutions](../solutions/09_launching.ipynb) are in a separate notebook.
 #
 # 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens on port 31000,
@@ -1281,7 +1281,8 @@ plt.show()
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
+# 힌트가 나옵니다. 커널을 다시 시작했다면 처음 두 코드 셀만 실행해도 채점할 수 있습니다.
 # [풀이](../solutions/ko/09_launching.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 10.0.0.1의 첫 서버는 31000번 포트를 쓰고, 10.0.0.2의 포트는 정하지 않습니다. 이 두 머신을 적은
@@ -1307,8 +1308,8 @@ plt.show()
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/09_launching.ipynb)随本课
-# 提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
+# 后，只需运行最前面的两个代码单元格就能评判。[解答](../solutions/zh/09_launching.ipynb)随本课提供。
 #
 # 1. 写出一个 `ip_config.txt` 的内容，其中有两台机器：10.0.0.1 的第一个服务器进程使用端口 31000，
 #    10.0.0.2 的端口由启动器选择。
@@ -1321,43 +1322,14 @@ plt.show()
 # 5. `complete[i]` 是一个列表，包含机器 $i$ 上的检查点的编号。写一个以 `complete` 为参数的函数，返回
 #    恢复运行时应当读取的检查点的编号；如果没有这样的检查点，返回 −1。
 
-
-# %% slot="check"
-def check(number, answer, is_right):
-    verdict = "not answered yet"
-    if answer is not None:
-        verdict = "right" if is_right(answer) else "wrong"
-    print(f"exercise {number}: {verdict}")
-
-
-def sha(answer):
-    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
-
-
-def names_two(answer):
-    wrong.write_text(answer)
-    with contextlib.suppress(dgl.GNNLabError):
-        hosts = [(host.address, host.port) for host in read_ip_config(wrong)]
-        return hosts == [("10.0.0.1", 31000), ("10.0.0.2", None)]
-
-
-def serves(answer):
-    good, bad = np.array([3, 0, 3]), [np.array([8]), np.array([2, -1])]
-    with contextlib.suppress(ValueError, IndexError):
-        replies = {answer(request, rows) for request in [b"abc", *map(bytes, bad)]}
-        return answer(bytes(good), rows) == bytes(rows[good]) and replies == {b""}
-
-
 # %% slot="answers"
 answer_1 = None  # a string
 answer_2 = None  # a list of three numbers
 answer_3 = None  # a number
 answer_4 = None  # a function of request and rows
 answer_5 = None  # a function of complete
-
-cases = {3: [[1, 3], [2, 3]], 2: [[2, 3], [1, 2]], -1: [[1], [2], [1, 2]], 10: [[9, 10]]}
-check(1, answer_1, names_two)
-check(2, answer_2, lambda answer: sha(list(answer)) == "10d8b413")
-check(3, answer_3, lambda answer: sha(answer) == "6b51d431")
-check(4, answer_4, serves)
-check(5, answer_5, lambda f: all(f(case) == right for right, case in cases.items()))
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)
+lesson.check(5, answer_5)

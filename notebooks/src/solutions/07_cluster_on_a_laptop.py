@@ -83,7 +83,7 @@ def answer_4(machines, seconds, share):
     return max(good)
 
 
-check(1, answer_1, lambda answer: sha(list(answer)) == "4e397001")
-check(2, answer_2, lambda answer: sha(round(answer)) == "49d180ec")
-check(3, answer_3, bounds)
-check(4, answer_4, chooses)
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)
