@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from gnnlab.distributed import DistGraph, initialize, partition_graph, sample_neighbors
+from gnnlab.distributed import DistGraph, sample_neighbors
 from gnnlab.exercises.judging import Wrong, expect, function, number, sequence
+from gnnlab.exercises.parted import partitioned
 from gnnlab.graph.construct import heterograph
+from gnnlab.graph.graph import Graph
 
 
 def exercise_1(answer: Any) -> None:
@@ -43,8 +42,8 @@ def exercise_2(answer: Any) -> None:
 def exercise_3(answer: Any) -> None:
     count = function(answer)
     for seed in (0, 1):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            g = _parted(folder, seed)
+        whole, owners = _papers(seed)
+        with partitioned(whole, 3, owners) as g:
             frontier = sample_neighbors(g, torch.arange(0, g.num_nodes(), 2), 4)
             owner = g.get_partition_book().nid2partid
             u, v = frontier.edges()
@@ -78,8 +77,8 @@ def exercise_4(answer: Any) -> None:
         raise Wrong()
 
 
-def _parted(folder: str, seed: int) -> DistGraph:
-    """A small graph in three parts, with other types than the lesson's; one has no edge cut."""
+def _papers(seed: int) -> tuple[Graph, dict[str, torch.Tensor]]:
+    """A small graph and its owners, with other types than the lesson's; one has no edge cut."""
     random = torch.Generator().manual_seed(seed)
     owner = {"paper": torch.arange(20) % 3, "author": torch.arange(12) // 4}
     edges = {
@@ -90,10 +89,7 @@ def _parted(folder: str, seed: int) -> DistGraph:
     g = heterograph(
         {etype: tuple(ends) for etype, ends in edges.items()}, {"paper": 20, "author": 12}
     )
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        partition_graph(g, "papers", 3, folder, part_method=lambda graph, k: owner)
-    initialize()
-    return DistGraph("papers", part_config=f"{folder}/papers.json")
+    return g, owner
 
 
 def _by_relation(g: DistGraph, kinds: torch.Tensor) -> dict[str, int]:

@@ -50,7 +50,6 @@
 # Everything here runs in **standalone mode**: one process plays all roles and opens all parts. In
 # **distributed mode**, which a launcher starts, the same script runs unchanged, and requests go to
 # other processes and machines. DGL's standalone mode supports only one part, gnnlab's any number.
-# The parts are in a temporary folder, deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -59,21 +58,16 @@
 # 모든 역할을 맡고 모든 파티션을 엽니다. 런처(launcher)로 시작하는 **분산 모드**(distributed
 # mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행할 수 있습니다. 다만 이때는 요청이 다른
 # 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만
-# gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도
-# 지워집니다.
+# gnnlab에서는 몇 개든 쓸 수 있습니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
 # 本课全部在**独立模式**（standalone mode）下运行：一个进程承担所有角色，并打开所有分区。改用启动器
 # （launcher）启动，就进入**分布式模式**（distributed mode）：训练脚本一行不改，请求则发往其他进程和
-# 机器。DGL 的独立模式只支持一个分区，gnnlab 则不限分区数。分区写在临时文件夹里，内核退出时会自动删
-# 除。
+# 机器。DGL 的独立模式只支持一个分区，gnnlab 则不限分区数。
 
 # %% slot="imports"
-import hashlib
-import tempfile
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -87,14 +81,13 @@ from gnnlab.dataloading import BlockSampler, NeighborSampler, NodeDataLoader
 from gnnlab.distributed import DistDataLoader, DistEmbedding, DistGraph, DistTensor
 from gnnlab.distributed import DistNodeDataLoader, SparseAdagrad, SparseAdam
 from gnnlab.distributed import load_partition, node_split, partition_graph
+from gnnlab.exercises import Lesson
+from gnnlab.plot import BLUE, GREEN, ORANGE
 
 DATASET, PARTS = "digits", 4
-BLUE, ORANGE, GREEN = "#3b6fb6", "#e07b39", "#3a9e75"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
-plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-dgl.plot.language("en")
+lesson = Lesson("06", "en")  # exercises, and the style of figures
+lesson.style()
 torch.set_num_threads(1)
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 dataset = dgl.data.load(DATASET)
 
 # %% [markdown] slot="roles" lang="en"
@@ -217,8 +210,8 @@ toy = dgl.graph((toy_src, toy_dst))
 toy.ndata["x"] = torch.tensor([[10.0 * node, node] for node in range(8)])
 owner = [0, 0, 0, 0, 1, 1, 1, 1]
 halves = {"part_method": lambda graph, num_parts: owner}
-partition_graph(toy, "toy", 2, f"{scratch.name}/toy", **halves)
-toy_config = f"{scratch.name}/toy/toy.json"
+partition_graph(toy, "toy", 2, f"{lesson.folder}/toy", **halves)
+toy_config = f"{lesson.folder}/toy/toy.json"
 ids = torch.tensor([6, 1, 4, 1])
 
 # %% slot="toy-draw" tags=["folded"]
@@ -247,10 +240,10 @@ plt.show()
 #
 # ## By hand: one request per machine
 #
-# `load_partition` opens one machine's part and returns, among other things, the features of its
-# nodes. To know which machine to ask, we need only the start of each range. For each machine, find
-# the positions of its nodes in the list of IDs, subtract the first ID of its range from those IDs
-# to get row numbers, read these rows together, and store them at these positions.
+# `load_partition` opens one machine's part; among what it returns are the features of its nodes. To
+# know which machine to ask, we need only the start of each range. For each machine, find the
+# positions of its nodes in the list of IDs, subtract the first ID of its range from those IDs to
+# get row numbers, read these rows together, and store them at these positions.
 
 # %% [markdown] slot="ask" lang="ko"
 # 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 오른쪽 그림에서 아래쪽
@@ -304,7 +297,7 @@ print(by_hand.tolist())
 # arguments, so the file need not exist. `init_process_group` then creates the process group, here
 # of one trainer. A **distributed graph**, `DistGraph`, stores neither edges nor features: it knows
 # the ranges and sends the requests. In a distributed job, every `DistGraph` is the one graph given
-# to the launcher; in standalone mode, a script may open several graphs. Each feature is a
+# to the launcher; in standalone mode, a script may open several. Each feature is a
 # **distributed tensor**, a `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
@@ -520,7 +513,7 @@ in_memory = (dataset[0], dataset.train_idx, NeighborSampler([5, 5]))
 for parts in (1, 2, 4):
     dgl.seed(0)
     wish = {"part_method": "random", "return_mapping": True}
-    folder = f"{scratch.name}/{parts}"
+    folder = f"{lesson.folder}/{parts}"
     mapping, _ = partition_graph(dataset[0], DATASET, parts, folder, **wish)
     parted = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
     seeds = mapping.argsort()[dataset.train_idx]
@@ -646,7 +639,7 @@ class SAGE(nn.Module):
 num_features, num_classes = dataset[0].ndata["feat"].shape[1], dataset.num_classes
 best = dgl.partition.plan(dataset[0], PARTS).part_method
 dgl.seed(0)
-folder = f"{scratch.name}/whole"
+folder = f"{lesson.folder}/whole"
 old_ids, _ = partition_graph(dataset[0], DATASET, PARTS, folder, return_mapping=True)
 config = f"{folder}/{DATASET}.json"
 batches = {"batch_size": 32, "shuffle": True, "seed": 0}
@@ -673,8 +666,8 @@ def train_alone():
 
 # %% [markdown] slot="four" lang="en"
 # The distributed version opens the graph as a `DistGraph`, takes its share of the training nodes,
-# wraps the model so that gradients are averaged, and loads batches with `DistNodeDataLoader`. We
-# print the lines that differ.
+# wraps the model so that gradients are averaged, and loads batches with `DistNodeDataLoader`. These
+# lines differ:
 
 # %% [markdown] slot="four" lang="ko"
 # 분산 학습용 루프에서는 그래프를 `DistGraph`로 열고, 담당할 학습 노드를 받고, 그래디언트의 평균을
@@ -970,7 +963,7 @@ from contextlib import redirect_stdout
 
 def rows_per_batch(method, machines):
     dgl.seed(0)
-    folder = f"{scratch.name}/{method}-{machines}"
+    folder = f"{lesson.folder}/{method}-{machines}"
     with redirect_stdout(None):  # print no summary
         partition_graph(dataset[0], DATASET, machines, folder, part_method=method)
     g = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
@@ -1104,7 +1097,8 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 #
 # ## Exercises
 #
-# Replace `None`, run the cell and read the verdict. The
+# Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
+# After a restart, the first cell is enough to check an answer. The
 # [solutions](../solutions/06_distributed_api.ipynb) are in a separate notebook.
 #
 # 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which
@@ -1135,7 +1129,8 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
+# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다.
 # [풀이](../solutions/ko/06_distributed_api.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
@@ -1163,8 +1158,8 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/06_distributed_api.ipynb)
-# 随本课提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
+# 后，只需运行第一个单元格就能评判。[解答](../solutions/zh/06_distributed_api.ipynb)随本课提供。
 #
 # 1. 四个分区的 ID 段分别从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0
 #    数起。用含两个数的列表作答。
@@ -1176,34 +1171,12 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 # 4. 写一个以 `g`、`ids` 和 `part` 为参数的函数：分区 `part` 所在的机器要读取 `ids` 对应的特征行，返
 #    回其中需要向其他机器请求的行数；重复的 ID 只计一次。
 
-
-# %% slot="check"
-def check(number, answer, is_right):
-    verdict = "not answered yet"
-    if answer is not None:
-        verdict = "right" if is_right(answer) else "wrong"
-    print(f"exercise {number}: {verdict}")
-
-
-def sha(answer):
-    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
-
-
 # %% slot="answers"
 answer_1 = None  # a list of two numbers: part, row
 answer_2 = None  # a number
 answer_3 = None  # a function of tensor, ids and values
 answer_4 = None  # a function of g, ids and part
-
-
-def adds_each(answer):
-    total = DistTensor((8,), torch.int64, part_policy=policy)
-    for _ in range(2):
-        answer(total, torch.tensor([5, 3, 5]), torch.tensor([1, 2, 3]))
-    return total[:].tolist() == [0, 0, 0, 4, 0, 8, 0, 0]
-
-
-check(1, answer_1, lambda answer: sha(answer) == "dd336f6b")
-check(2, answer_2, lambda answer: sha(round(answer, 3)) == "3ab26903")
-check(3, answer_3, adds_each)
-check(4, answer_4, lambda answer: [int(answer(small, ids, p)) for p in (0, 1)] == [2, 1])
+lesson.check(1, answer_1)
+lesson.check(2, answer_2)
+lesson.check(3, answer_3)
+lesson.check(4, answer_4)
