@@ -33,10 +33,7 @@ CHANGES: dict[str, dict[str, str]] = {
         "feat, label = graph.ndata['feat'], graph.ndata['label']\n"
         "src, dst = graph.edges()\nFANOUTS, BATCH, EPOCHS =",
     },
-    "04_multi_gpu": {
-        '"digits", 2\n': '"digits", 4\n',
-        "(_, theirs) = launch": "(_, theirs), *_ = launch",
-    },
+    "04_multi_gpu": {'"digits", 2\n': '"digits", 4\n'},
 }
 
 
