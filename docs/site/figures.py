@@ -146,7 +146,8 @@ def traffic(counts: Sequence[int] = (1, 2, 4, 8, 16, 32, 64), repeats: int = 4) 
 
     def quietest(cluster: Any) -> Any:
         """Of several runs, which send the same, the one whose work other programs slowed least."""
-        runs = [cluster.run(lesson["script"], lesson["scratch"] / "many") for _ in range(repeats)]
+        many = lesson["lesson"].folder / "many"
+        runs = [cluster.run(lesson["script"], many) for _ in range(repeats)]
         return min(runs, key=lambda each: each.epochs[1].parts["compute"])
 
     alone = quietest(lesson["simulate"](graph, 1))

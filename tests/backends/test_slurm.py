@@ -207,7 +207,8 @@ def test_the_doctor_checks_an_allocation(hosts: Hosts, tmp_path: Path) -> None:
 
     sound = ask(3)
     for name in hosts.names:
-        assert set(sound[name].values()) == {"ok"}, sound
+        states = {check: state for check, state in sound[name].items() if check != "cpu_busy"}
+        assert set(states.values()) == {"ok"}, sound
         assert {"start", "versions", "address", "memory", "disk", "partition"} <= set(sound[name])
     (tmp_path / "alone").mkdir()
     hosts.run(1, "mount", "-t", "tmpfs", "own", str(tmp_path / "alone"))  # not a shared disk

@@ -177,7 +177,7 @@ def test_figures_in_a_browser(site: Path, browser: str, figures: Any, stored: An
         wanted_ms = [1000 * seconds for seconds in model(lesson, stored["cost"], **setting)]
         shown_ms = [float(text.replace(",", "")) for text in terms.values()]
         assert shown_ms == pytest.approx(wanted_ms, abs=0.0501)
-    lesson["scratch"].cleanup()
+    shutil.rmtree(lesson["lesson"].folder)
 
 
 def model(

@@ -238,6 +238,7 @@ class DataLoader:
             batch_size=None,
             num_workers=self.num_workers,
             generator=torch.Generator(),
+            persistent_workers=True,  # one that has finished holds tensors that were not read yet
         )
         for packed in workers:
             yield pickle.loads(packed)
