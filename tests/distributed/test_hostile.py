@@ -449,7 +449,7 @@ def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
     job = make_job(config, machines=1)
     requests = reads()
     errors = 0
-    with serving(job) as (server,), connected(job, timeout=0.3) as trainer:
+    with serving(job) as (server,), connected(job) as trainer:
         trainer.local_part = -1
         expected = [trainer.request([(0, message)])[0] for message in requests]
         answer = server._answer
@@ -466,7 +466,7 @@ def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
                 i = chance.randrange(len(requests))
                 start = time.monotonic()
                 try:
-                    (found,) = trainer.request([(0, requests[i])])
+                    (found,) = trainer.request([(0, requests[i])], timeout=0.3)
                 except GNNLabError:
                     errors += 1
                 else:
