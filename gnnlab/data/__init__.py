@@ -26,6 +26,7 @@ from gnnlab.data.from_tables import (
 from gnnlab.data.ogb import read_ogb
 from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import per_class_split, random_split
+from gnnlab.errors import takes_graph
 from gnnlab.system.names import no_attribute
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "to_table",
     "unpack",
 ]
+globals().update({name: takes_graph(globals()[name], __name__) for name in __all__})
 
 
 def __getattr__(name: str) -> Any:

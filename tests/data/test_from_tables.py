@@ -188,6 +188,8 @@ def test_append_policies() -> None:
     for wrong in ((report, new), (new, {})):
         with pytest.raises(InvalidInput, match="TableReport"):
             append_tables(g, *wrong)
+    with pytest.raises(InvalidInput, match="NoneType"):
+        append_tables(None, report)
     more, told = append_tables(g, report, {"account": pd.concat([again, new])}, duplicates="drop")
     assert more.num_nodes("account") == 201 and list(told.counts.values()) == [2]
     assert more.nodes["account"].data["feat"][7, 0] == accounts["age"][7]
