@@ -159,9 +159,9 @@ def _examine(
         part=number % parts,
         **({} if mark is None else {"mark": mark}),
     )
-    command = [arguments.python, "-", json.dumps(request)]  # its input is the probe
-    if path := os.environ.get("PYTHONPATH"):
-        command = ["env", f"PYTHONPATH={path}", *command]
+    path = os.environ.get("PYTHONPATH")
+    command = ["env", *([f"PYTHONPATH={path}"] if path else [])]
+    command += [arguments.python, "-", json.dumps(request)]  # its input is the probe
     argv, begun = backend.argv(host, command), time.time()
     try:
         output = run_there(argv, Path(probe.__file__).read_text("utf8"), arguments.timeout)
@@ -182,7 +182,8 @@ def _examine(
             is_lost = isinstance(error, LoginError) and error.status == 255
             code = reason(said) if is_lost else "no_python"
             return Finding(host.name, SSH, login.target, FAILED, code, values)
-        is_missing = "No such file or directory" in said or "not found" in said
+        # env's status for a program that is not there; srun can lose what such a short step says
+        is_missing = isinstance(error, LoginError) and error.status == 127
         code = "no_python" if is_missing else "no_start"
         return Finding(host.name, START, backend.name, FAILED, code, values)
     # The program started and ended between the two readings: its clock differs at least by this.
