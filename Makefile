@@ -37,7 +37,7 @@ HAS_GPU := import sys, torch; torch.cuda.is_available() or sys.exit("make: torch
 HAS_PYG := import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch_geometric"))
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test test-dgl test-gpu test-clients test-backends check bench site clean programs
+.PHONY: help lab lessons test test-dgl test-gpu test-knobs test-clients test-backends check bench site clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -64,6 +64,9 @@ test-dgl: $(VENV)/.test ## run the tests of what only programs written for DGL n
 test-gpu: $(VENV)/.test ## run the tests of GPUs on the GPU of this machine
 	@$(RUN) -c '$(HAS_GPU)'
 	$(RUN) -m pytest -m gpu tests $(ARGS)
+
+test-knobs: $(VENV)/.test ## run the lessons with each setting at two other values (an hour)
+	GNNLAB_TEST_KNOBS=1 OMP_NUM_THREADS=1 $(RUN) -m pytest tests/notebooks/test_knobs.py $(ARGS)
 
 test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done $(VENV)-libraries/.done ## run the tests of PyG, GraphStorm, MatGL, ALIGNN and DGL-LifeSci, which make test leaves out
 	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)
