@@ -5,8 +5,9 @@ caches the rows that it has fetched. Cached values equal the owners': only featu
 that were never written to are cached, and their owners then refuse writes
 (:class:`gnnlab.distributed.messages.Freeze`).
 
-Rows are cached on fetch, never prefetched. Which of them stay is decided by a policy
-(:mod:`gnnlab.distributed.policies`).
+Rows of other machines are cached on fetch, never prefetched. Which of them stay is decided by a
+policy (:mod:`gnnlab.distributed.policies`). Rows of a file on this machine fill the cache first: in
+their order, the disk reads ten times as many in a second.
 
 References
 ----------
@@ -49,6 +50,8 @@ from gnnlab.kernels.dtypes import read_dtype
 from gnnlab.kernels.owners import Shard
 from gnnlab.launch import environment
 from gnnlab.partition.book import PartitionPolicy
+
+_AT_ONCE = 32 << 20  # bytes of a file that are read beforehand by one message
 
 
 def check_policy(policy: Any) -> str:
@@ -168,7 +171,7 @@ class Table:
         self.row_bytes = math.prod(there.row_shape) * read_dtype(there.dtype).itemsize
         numbers = np.dtype(np.int32 if self._num_rows < 1 << 31 else np.int64)
         self.full_size = max(1, self._num_rows * (self.row_bytes + numbers.itemsize))
-        self.hits = self.misses = 0
+        self.hits = self.misses = self._reads = 0
 
     def _make_placement(self, policy: PartitionPolicy) -> Placement:
         cache, rows = self._cache, self._num_rows
@@ -199,11 +202,25 @@ class Table:
         self._placement.resize(num_bytes, self.row_bytes)
         dtype = read_dtype(self._there.dtype)
         self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
+        self._reads = 0
 
     def restart(self) -> None:
         """Drop all rows and counts."""
         self._placement.clear()
-        self.hits = self.misses = 0
+        self.hits = self.misses = self._reads = 0
+
+    def beforehand(self) -> Iterator[Shard]:
+        """Yield rows of files to be kept, at the second read: adding a table empties the others."""
+        with self._cache.alone():
+            self._reads += 1
+            if self._reads != 2 or not isinstance(self._cache.transport, OnDisk):
+                return
+            rows, step = self._placement.wanted(), max(1, _AT_ONCE // self.row_bytes)
+        for part, low in enumerate(self._borders[:-1]):
+            begin, end = np.searchsorted(rows, (low, self._borders[part + 1]))
+            for at in range(begin, end, step):
+                some = rows[at : min(at + step, end)] - low
+                yield Shard(part, torch.from_numpy(some), slice(0, len(some)))
 
     def follow(self, plans: dict[str, EpochReads]) -> None:
         """Follow the plan of the node type, if it has one."""

@@ -205,6 +205,9 @@ class Client:
             return far, None, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), DTYPES[there.dtype])
         if kept is not None:
+            for shard in kept.beforehand():
+                (rows,) = self.transport.exchange([(shard.part, m.Pull(name, shard.rows))])
+                kept.keep(shard, rows)
             kept.expect(ids)
             far = [shard for shard in (kept.take(p, out) for p in far) if len(shard.rows)]
 

@@ -49,6 +49,7 @@ class OnDisk(InProcess):
                 if bool((torch.diff(edges.indptr) < 0).any()):
                     raise PartitionError(f"edges {etype} are damaged: indptr falls")
                 disk.read_at_random(edges.indices)
+            store.copy_rows = disk.copy_rows
             for name, values in store.tensors.items():
                 if store.is_feature(name):
                     disk.read_at_random(values)
@@ -61,12 +62,10 @@ class OnDisk(InProcess):
     def exchange(
         self, requests: Sequence[tuple[int, m.Message]], meanwhile: Callable[[], None] = nothing
     ) -> list[Any]:
-        """Ask the disk for all that the messages read, then answer one after the other."""
+        """Ask the disk for the edges that the messages read, then answer one after the other."""
         for part, message in requests:
             store = self._open()[part]
-            if isinstance(message, m.Pull) and store.is_feature(message.name):
-                disk.will_need_rows(store.tensors[message.name], message.rows)
-            elif isinstance(message, m.Sample):
+            if isinstance(message, m.Sample):
                 _will_need_edges(store, message)
             elif isinstance(message, m.Push | m.Update) and store.is_feature(message.name):
                 raise InvalidInput(

@@ -66,6 +66,8 @@ class Store:
     is_limited : bool
         Whether replies have at most :data:`gnnlab.distributed.messages.MAX_REPLY` bytes, or all
         edges of the part where those are more. Servers set it.
+    copy_rows : callable
+        Copies rows of a tensor; rows of files are read in another way.
     """
 
     def __init__(self, part: Part) -> None:
@@ -82,6 +84,7 @@ class Store:
         self._widest: dict[EdgeType, int] = {}  # largest in-degree
         self._by_time: dict[str, ByTime] = {}
         self.is_limited = False
+        self.copy_rows: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = gather.rows
         self._lock = Lock()
         for ntype, nodes in part.nodes.items():
             self._adopt(f"node~{ntype}", nodes)
@@ -189,7 +192,7 @@ class Store:
                 f"{count:,} rows of {message.name} have {count * width:,} bytes; at most "
                 f"{m.MAX_REPLY:,} are sent at once. Read fewer rows at once"
             )
-        rows = gather.rows(tensor, message.rows)
+        rows = self.copy_rows(tensor, message.rows)
         return rows if original is None else rows.long()
 
     def _push(self, message: m.Push) -> None:

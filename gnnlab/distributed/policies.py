@@ -80,6 +80,13 @@ class Scored:
         where = shift, self._held, self._ways, self._scores, self._bits
         return kernels.cache.admit(rows, *where)
 
+    def wanted(self) -> np.ndarray:
+        """Return the rows with the highest scores that would fit, ascending; int64."""
+        highest_first = np.argsort(~self._scores, kind="stable")
+        best = np.sort(highest_first[: self.num_slots >> self._bits])
+        rows = ((best << self._bits)[:, None] + np.arange(1 << self._bits)).ravel()
+        return rows[rows < self._num_rows]
+
     def num_held(self) -> int:
         """Return the number of rows in the cache."""
         return int((self._held >= 0).sum())
@@ -130,6 +137,10 @@ class Chosen:
         slots, is_chosen = self._slots(rows, shift)
         self._filled[slots[is_chosen]] = True
         return np.where(is_chosen, slots, -1)
+
+    def wanted(self) -> np.ndarray:
+        """Return all chosen rows, ascending."""
+        return self._rows.astype(np.int64)
 
     def num_held(self) -> int:
         """Return the number of rows in the cache."""
@@ -236,6 +247,10 @@ class Planned:
         self._slot[numbers[new]], self._held[free] = free, numbers[new]
         self._num_held = max(self._num_held, int(free.max(initial=-1)) + 1)
         return slots
+
+    def wanted(self) -> np.ndarray:
+        """Return no rows: what is kept, and when, is for the plan to say."""
+        return np.zeros(0, np.int64)
 
     def num_held(self) -> int:
         """Return the number of rows in the cache."""

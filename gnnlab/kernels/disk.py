@@ -3,7 +3,7 @@
 A read of a mapped file that is not in memory waits for the disk, one page after the other, and the
 system then reads 128 KiB around it, in the belief that the neighbors are wanted. For rows at random
 places both are wrong. So a file is marked as read at random, and before rows are copied, the system
-is told about all of them: it then reads just their pages, many at a time.
+is told about them: it then reads just their pages, many at a time.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.kernels import threads
+from gnnlab.kernels import gather, owners, threads
 
 _PAGE = mmap.PAGESIZE
 _GRAIN = 1024  # ranges that one thread asks for at a time
+_GAP = 3  # pages between two ranges: reading them takes less than a request of its own
+_AHEAD = 4096  # rows that are read while as many are copied: few enough to stay until then
 
 
 def read_at_random(tensor: torch.Tensor) -> None:
@@ -33,8 +35,8 @@ def read_at_random(tensor: torch.Tensor) -> None:
         )
 
 
-def will_need_rows(tensor: torch.Tensor, rows: torch.Tensor) -> None:
-    """Have the pages of some rows of a mapped tensor read, without waiting for them.
+def copy_rows(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Return ``tensor[rows]`` of a mapped tensor; the next rows are read while some are copied.
 
     Parameters
     ----------
@@ -43,8 +45,15 @@ def will_need_rows(tensor: torch.Tensor, rows: torch.Tensor) -> None:
     rows : torch.Tensor
         Shape (K,), int32 or int64, in range.
     """
-    first = np.sort(rows.numpy())
-    will_need(tensor, first, first + 1)
+    out = gather.empty((len(rows), *tensor.shape[1:]), tensor.dtype)
+    ordered, order = torch.sort(rows)
+    for at in range(-_AHEAD, len(rows), _AHEAD):
+        coming = ordered[at + _AHEAD : at + 2 * _AHEAD].numpy()
+        will_need(tensor, coming, coming + 1)
+        if at >= 0:
+            some = slice(at, at + _AHEAD)
+            owners.copy_rows(tensor, ordered[some], out, order[some])
+    return out
 
 
 def will_need(tensor: torch.Tensor, first: np.ndarray, end: np.ndarray) -> None:
@@ -66,7 +75,7 @@ def _compiled() -> Any:
 
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    will, page = int(mmap.MADV_WILLNEED), _PAGE
+    will, page, gap = int(mmap.MADV_WILLNEED), _PAGE, _GAP
 
     @numba.njit(nogil=True)
     def ask(begin, stop):  # type: ignore[no-untyped-def]
@@ -74,7 +83,7 @@ def _compiled() -> Any:
         while i < len(begin):
             first, end = begin[i], stop[i]
             i += 1
-            while i < len(begin) and begin[i] <= end:  # a run of pages is one request
+            while i < len(begin) and begin[i] <= end + gap:  # a run of pages is one request
                 end = max(end, stop[i])
                 i += 1
             madvise(first * page, (end - first) * page, will)
