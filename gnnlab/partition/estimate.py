@@ -64,6 +64,12 @@ class Plan:
                 f"memory is short: {_gib(self.memory)} needed, {_gib(self.free_memory)} free; use "
                 f"{ldg}partition_files, which reads the graph from files in chunks"
             )
+        if self.free_memory is not None and self.disk > self.free_memory:
+            found.append(
+                f"one machine like this cannot hold all parts in memory: {_gib(self.disk)} needed, "
+                f"{_gib(self.free_memory)} free; use several, or read features from the disk: "
+                "DistGraph(…, memory=…)"
+            )
         if self.free_disk is not None and self.disk > self.free_disk:
             found.append(
                 f"disk is short: {_gib(self.disk)} needed, {_gib(self.free_disk)} free; choose "

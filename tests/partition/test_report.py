@@ -85,7 +85,11 @@ def test_plans_of_billions_of_edges(kind):
 def test_plan_warns_of_what_is_short():
     bare = {"seconds": 300.0, "free_memory": 2**30, "free_disk": 2**30, "num_parts": 4}
     short = Plan(memory=2**33, disk=2**32, part_method="metis", **bare)
-    assert [text.split(":")[0] for text in short.warnings] == ["memory is short", "disk is short"]
+    assert [text.split(":")[0] for text in short.warnings] == [
+        "memory is short",
+        "one machine like this cannot hold all parts in memory",
+        "disk is short",
+    ]
     assert "8.0 GiB needed, 1.0 GiB free" in str(short) and 'part_method="ldg"' in str(short)
     assert "5 minutes" in str(short)
     assert Plan(memory=1, disk=1, part_method="metis", **bare).warnings == []
