@@ -34,15 +34,7 @@ def read_at_random(tensor: torch.Tensor) -> None:
 
 
 def will_need_rows(tensor: torch.Tensor, rows: torch.Tensor) -> None:
-    """Have the pages of some rows of a mapped tensor read, without waiting for them.
-
-    Parameters
-    ----------
-    tensor : torch.Tensor
-        Shape (N, …), contiguous.
-    rows : torch.Tensor
-        Shape (K,), int32 or int64, in range.
-    """
+    """Have the pages of rows of a mapped tensor, contiguous, read, without waiting for them."""
     first = np.sort(rows.numpy())
     will_need(tensor, first, first + 1)
 
