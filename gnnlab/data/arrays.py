@@ -19,11 +19,6 @@ _NAMES = [field.name for field in fields(RawDataset)]
 def save_arrays(raw: RawDataset, path: str | Path) -> None:
     """Write a data set; the file appears when it is complete.
 
-    Parameters
-    ----------
-    raw : RawDataset
-    path : str or Path
-
     Examples
     --------
     >>> import tempfile
@@ -39,16 +34,7 @@ def save_arrays(raw: RawDataset, path: str | Path) -> None:
 
 
 def load_arrays(path: str | Path) -> RawDataset:
-    """Read what :func:`save_arrays` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    RawDataset
-    """
+    """Read what :func:`save_arrays` wrote."""
     arrays: dict[str, Any] = open_npz(Path(path), _NAMES)
     for name in ("name", "num_classes"):
         arrays[name] = arrays[name].item()

@@ -132,10 +132,6 @@ def load(
         Keywords in ``DATASETS[name].options``, passed to the reader: ``read_citations``,
         ``read_facebook``, ``read_reddit`` or ``generate``.
 
-    Returns
-    -------
-    NodeDataset
-
     Raises
     ------
     NotFound
@@ -174,13 +170,8 @@ def products_like(
     ----------
     num_nodes, num_edges : int
         Directed edges: each pair counts twice.
-    seed : int
     **options
         ``num_features``, ``add_reverse_edges`` and ``progress``, as in :func:`load`.
-
-    Returns
-    -------
-    NodeDataset
 
     Examples
     --------

@@ -45,12 +45,7 @@ def digits_folder() -> Path:
 
 
 def read_digits() -> RawDataset:
-    """Read the files included in gnnlab.
-
-    Returns
-    -------
-    RawDataset
-        1,797 nodes, 9,929 edges, 64 features, 10 classes.
+    """Read the files included in gnnlab: 1,797 nodes, 9,929 edges, 64 features, 10 classes.
 
     Examples
     --------

@@ -23,7 +23,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +128,6 @@ def fetch(
     progress : bool
         Whether to show a bar when the download takes longer than a second.
 
-    Returns
-    -------
-    pathlib.Path
-
     Raises
     ------
     DownloadFailed
@@ -161,7 +157,10 @@ def fetch(
         os.replace(part, output)
         _tag(part).unlink(missing_ok=True)
 
-    with locked(folder), _quiet(pooch.get_logger()):
+    logger = pooch.get_logger()
+    with locked(folder), ExitStack() as stack:
+        stack.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.WARNING)
         known = sha256 or (note.read_text("utf8").split()[0] if note.exists() else None)
         try:
             pooch.retrieve(url, known, fname=name, path=folder, downloader=resume)
@@ -220,12 +219,8 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
 def extract(archive: Path, folder: Path) -> None:
     """Extract a zip or tar file into a folder, after a check of all paths and of the free space.
 
-    Raises
-    ------
-    InvalidInput
-        The archive is damaged, or holds a path or link that leads outside of the folder.
-    DownloadFailed
-        The disk has too little space.
+    Raises InvalidInput if the archive is damaged, or holds a path or link that leads outside of the
+    folder, and DownloadFailed if the disk has too little space.
     """
     check_file(archive, "give the path of an archive")
     try:
@@ -303,10 +298,7 @@ def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
 def transfer(url: str, part: Path, room: float, progress: bool, verify: bool = True) -> None:
     """Complete ``part``; after a broken connection, retry as long as each attempt adds bytes.
 
-    Raises
-    ------
-    DownloadFailed
-        An attempt added nothing. ``part`` keeps the bytes that arrived.
+    If one adds nothing, DownloadFailed is raised, and ``part`` keeps the bytes that arrived.
     """
     import requests
 
@@ -377,14 +369,3 @@ def _size(part: Path) -> int:
 def _tag(part: Path) -> Path:
     """Return the path of the file with the version that ``part`` was downloaded from."""
     return part.with_name(f"{part.name}.version")
-
-
-@contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Raise a logger's level to WARNING inside the block."""
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

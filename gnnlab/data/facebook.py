@@ -35,18 +35,14 @@ EDGES, WORDS, TARGETS = ("facebook_edges.csv", "facebook.json", "facebook_target
 def read_facebook(
     folder: str | Path, num_features: int | None = 128, seed: int = 0, progress: bool = True
 ) -> RawDataset:
-    """Read the three files.
+    """Read the three files of a folder.
 
     Parameters
     ----------
-    folder : str or Path
-        Holds the files.
     num_features : int, optional
         D, columns of the features after the decomposition; None keeps one 0/1 column per word.
     seed : int
         Seed of the split into 80 % training, 10 % validation and 10 % test nodes.
-    progress : bool
-        Whether to show a bar for files that take longer than a second.
 
     Returns
     -------

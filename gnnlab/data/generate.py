@@ -55,20 +55,14 @@ def generate(
     num_features: int = 100,
     progress: bool = True,
 ) -> RawDataset:
-    """Generate a data set.
+    """Generate a data set; equal arguments give equal data.
 
     Parameters
     ----------
-    num_nodes : int
-        N, at least 2.
+    num_nodes, num_features : int
+        N, at least 2, and D.
     num_edges : int
         Number of directed edges after reverse edges are added: twice the number of pairs.
-    seed : int
-        Equal arguments give equal data.
-    num_features : int
-        D.
-    progress : bool
-        Whether to show a bar when generating takes longer than a second.
 
     Returns
     -------

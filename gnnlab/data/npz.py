@@ -38,18 +38,12 @@ def read_citations(
     num_test: int = 1000,
     seed: int = 0,
 ) -> RawDataset:
-    """Read ``NAME.npz``.
+    """Read ``NAME.npz`` of a folder: ``cora``, ``citeseer`` or ``pubmed``.
 
     Parameters
     ----------
-    folder : str or Path
-        Holds the file.
-    name : str
-        ``cora``, ``citeseer`` or ``pubmed``.
-    train_per_class, num_val, num_test : int
+    train_per_class, num_val, num_test, seed : int
         Sizes of the split: those of Planetoid, but the nodes are drawn here.
-    seed : int
-        Seed of the split.
 
     Returns
     -------

@@ -22,19 +22,7 @@ from gnnlab.errors import InvalidInput
 
 
 def read_reddit(folder: str | Path, self_loop: bool = False) -> RawDataset:
-    """Read the two files.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Holds the files.
-    self_loop : bool
-        Whether the folder holds the variant with self-loops.
-
-    Returns
-    -------
-    RawDataset
-        The edges of the file.
+    """Read the two files of a folder, which may hold the variant with self-loops.
 
     Examples
     --------

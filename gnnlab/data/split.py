@@ -26,10 +26,8 @@ def random_split(
 
     Parameters
     ----------
-    num_nodes : int
     fractions : sequence of three floats
         Fractions of training, validation and test nodes; they sum to 1.
-    seed : int
 
     Returns
     -------
@@ -63,7 +61,6 @@ def per_class_split(
         Shape (N,), integers.
     train_per_class, num_val, num_test : int
         The remaining nodes belong to no set.
-    seed : int
 
     Returns
     -------

@@ -39,24 +39,16 @@ def read_integers(
     header: bool = False,
     progress: bool = True,
 ) -> list[np.ndarray]:
-    """Read a table of integers from 0 to ``below`` − 1.
+    """Read a table of integers from 0 to ``below`` − 1, for instance node IDs.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv`` or ``.csv.gz`` file.
+        A ``.csv`` or ``.csv.gz`` file; ``header`` says whether its first line holds column names.
     columns : int
         How many integers a line must hold.
-    below : int
-        Exclusive upper bound: the number of nodes if the integers are node IDs.
-    rows : int, optional
-        How many lines the file must hold; any number by default.
-    rows_from : str
-        Source of ``rows``, for error messages.
-    header : bool
-        Whether the first line holds column names.
-    progress : bool
-        Whether to show a bar when reading takes longer than a second.
+    rows, rows_from : int, optional, str
+        How many lines the file must hold, by default any number, and who says so.
 
     Returns
     -------
@@ -90,10 +82,7 @@ def integer_chunks(
 ) -> Iterator[np.ndarray]:
     """Read a table of integers in chunks; arguments and errors as in :func:`read_integers`.
 
-    Yields
-    ------
-    numpy.ndarray
-        Shape (rows, columns), int64: up to eight million cells.
+    Chunks have shape (rows, columns), int64: up to eight million cells.
     """
     path = Path(path)
     for line, frame in _chunks(path, columns, header, below, progress):
@@ -116,19 +105,10 @@ def read_floats(
     rows_from: str = "the caller",
     progress: bool = True,
 ) -> np.ndarray:
-    """Read a table of finite numbers.
+    """Read a table of finite numbers: shape (rows, columns), float32.
 
-    Parameters
-    ----------
-    path, rows, rows_from, progress
-        As for :func:`read_integers`; without a header.
-    columns : int, optional
-        How many numbers a line must hold; by default as many as the first one.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (rows, columns), float32.
+    By default a line must hold as many numbers as the first one. Other arguments are as for
+    :func:`read_integers`; there is no header.
 
     Examples
     --------
@@ -232,11 +212,7 @@ def _opened(path: Path, progress: bool) -> Iterator[IO[bytes]]:
     check_file(path)
     size = path.stat().st_size
     bar = progress_bar(None, progress, total=size, desc=path.name, unit="B", unit_scale=True)
-    with (
-        reading(path, InvalidInput),
-        bar,
-        io.BufferedReader(_Measured(path, bar), 1 << 20) as raw,
-    ):
+    with reading(path, InvalidInput), bar, io.BufferedReader(_Measured(path, bar), 1 << 20) as raw:
         stream = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
         if stream.peek(3).startswith(codecs.BOM_UTF8):
             stream.read(3)

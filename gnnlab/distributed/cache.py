@@ -64,23 +64,9 @@ def check_policy(policy: Any) -> str:
 class Cache:
     """Cached rows of one graph in one process. A forked child starts with an empty cache.
 
-    Parameters
-    ----------
-    num_bytes : int, optional
-        Memory limit; features share it in proportion to their sizes. By default
-        ``GNNLAB_CACHE_BYTES``, or 0.
-    policy : str, optional
-        A name in :mod:`gnnlab.distributed.policies`; by default ``GNNLAB_CACHE_POLICY``, or
-        "access".
-
-    Attributes
-    ----------
-    tables : dict
-        Full name of a tensor → its :class:`Table`, or None if its rows cannot be cached.
-    best : dict
-        For "vip": node type → numbers of the remote rows by probability, the highest first.
-    plans : dict
-        For "belady": node type → the remote rows that this epoch needs.
+    ``num_bytes`` limits the memory, which features share in proportion to their sizes; by default
+    ``GNNLAB_CACHE_BYTES``, or 0. ``policy`` is a name in :mod:`gnnlab.distributed.policies`; by
+    default ``GNNLAB_CACHE_POLICY``, or "access".
     """
 
     def __init__(
@@ -93,8 +79,11 @@ class Cache:
         if isinstance(num_bytes, bool) or not isinstance(num_bytes, int) or num_bytes < 0:
             raise InvalidInput(f"cache_bytes is a number of bytes, or 0; found {num_bytes!r}")
         self.transport, self.num_bytes, self.policy = transport, num_bytes, check_policy(policy)
+        # For "vip": node type → numbers of the remote rows by probability, the highest first.
         self.best: dict[str, np.ndarray] = {}
+        # For "belady": node type → the remote rows that this epoch needs.
         self.plans: dict[str, EpochReads] = {}
+        # Full name of a tensor → its table, or None if its rows cannot be cached.
         self.tables: dict[str, Table | None] = {}
         self._pid, self._lock = os.getpid(), Lock()
 

@@ -41,10 +41,7 @@ class TensorReference:
 class Client:
     """One trainer's access to a partitioned graph.
 
-    Parameters
-    ----------
-    source : (str, str)
-        Name of the graph and path of its JSON file, to open it again in another process.
+    ``source``, its name and the path of its JSON file, opens it again in another process.
     """
 
     def __init__(
@@ -264,7 +261,6 @@ class Client:
         return cache.tables[name]
 
     # ------------------------------------------------------------------ writes
-
     def push(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor, values: torch.Tensor
     ) -> None:
@@ -314,8 +310,7 @@ class Client:
 
     def count_nonzero(self, name: str) -> int:
         """Count the elements of a tensor that are not zero."""
-        parts = range(self.transport.num_parts)
-        return sum(self.ask(dict.fromkeys(parts, m.CountNonzero(name))))
+        return sum(self.ask(dict.fromkeys(range(self.transport.num_parts), m.CountNonzero(name))))
 
 
 def _step(there: m.Description) -> int:

@@ -215,16 +215,11 @@ class Connections:
                     self._idle[request.server].append(self._forget(number))
                     sizes = sum(map(len, request.frames)), sum(map(len, frames))
                     found.append((request.place, (reply, *sizes)))
-        if not found:
-            self._greet_silent()
-        return found
-
-    def _greet_silent(self) -> None:
-        """Find out whether the servers that keep a request waiting are alive."""
-        for request in self.waiting:
+        for request in self.waiting if not found else ():
             if time.monotonic() - request.since > _SILENT:
-                self._connect(request.server).close()
+                self._connect(request.server).close()  # raises if the server is not alive
                 request.since = time.monotonic()
+        return found
 
     def _forget(self, number: int) -> Stream:
         self._poll.unregister(number)
@@ -247,7 +242,10 @@ class Connections:
                 ) from None
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    raise self._too_many(server, error) from None
+                    raise GNNLabError(
+                        f"no further connection, to {self._job.name_of(server)}: {error.strerror}."
+                        f" {open_files()}, or use fewer servers and samplers"
+                    ) from None
                 if time.monotonic() < deadline:
                     time.sleep(_PAUSE)
                     continue
@@ -264,12 +262,6 @@ class Connections:
     def _lost(self, server: int, why: str) -> ServerLost:
         self.lost.add(server)
         return ServerLost(f"lost {self._job.name_of(server)}: {why}")
-
-    def _too_many(self, server: int, error: OSError) -> GNNLabError:
-        return GNNLabError(
-            f"no further connection, to {self._job.name_of(server)}: {error.strerror}. "
-            f"{open_files()}, or use fewer servers and samplers"
-        )
 
     def close(self) -> None:
         """Close all connections: an exception may keep this object alive."""

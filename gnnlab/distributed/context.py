@@ -31,24 +31,12 @@ _Stamp = tuple[int, int, int]
 
 @dataclass
 class Context:
-    """State of this process in its job.
+    """State of this process in its job; servers have none."""
 
-    Attributes
-    ----------
-    role : str
-        "trainer", or "sampler", which makes batches for a trainer; servers have no context.
-    mode : str
-        "standalone", or "distributed".
-    remote : RemoteTransport or None
-        The servers of the job.
-    samplers : Samplers or None
-        The sampler processes of this trainer.
-    """
-
-    role: str = "trainer"
-    mode: str = "standalone"
-    remote: Any = None
-    samplers: Any = None
+    role: str = "trainer"  # or "sampler", which makes batches for a trainer
+    mode: str = "standalone"  # or "distributed"
+    remote: Any = None  # RemoteTransport: the servers of the job
+    samplers: Any = None  # Samplers: the sampler processes of this trainer
     #: Path of the JSON file → its modification time, size and inode, and the client.
     opened: dict[str, tuple[_Stamp, Client]] = field(default_factory=dict)
     latest: Client | None = None
@@ -56,18 +44,10 @@ class Context:
 
 @dataclass
 class Process:
-    """A process, or a thread that simulates one.
+    """A process, or a thread that simulates one."""
 
-    Attributes
-    ----------
-    context : Context or None
-        None before joining a job and after leaving it.
-    join : callable, optional
-        Joins the job of a simulated process.
-    """
-
-    context: Context | None = None
-    join: Callable[[], Context] | None = None
+    context: Context | None = None  # None before joining a job and after leaving it
+    join: Callable[[], Context] | None = None  # joins the job of a simulated process
 
 
 _process = Process()

@@ -135,11 +135,8 @@ class DistNodeDataLoader(_OfGraph, NodeDataLoader):
     g : DistGraph
     nids : tensor, numpy array, list, or dict of them by node type
         Type-wise IDs: this trainer's share.
-    graph_sampler : Sampler
-    device : torch.device, optional
-        Device of the mini-batch.
     **kwargs
-        ``batch_size``, ``shuffle``, ``drop_last``, ``seed``, … as for
+        ``device``, ``batch_size``, ``shuffle``, ``drop_last``, ``seed``, … as for
         :class:`gnnlab.dataloading.DataLoader`. Options of worker processes are accepted and have no
         effect: samplers are started with the job.
 
@@ -169,13 +166,8 @@ class DistEdgeDataLoader(_OfGraph, EdgeDataLoader):
 
     Parameters
     ----------
-    g : DistGraph
     eids : tensor, numpy array, list, or dict of them by edge type
         Type-wise IDs: this trainer's share.
-    graph_sampler : Sampler
-        Samples the neighborhoods of the edges' endpoints.
-    device : torch.device, optional
-        Device of the mini-batch.
     **kwargs
         ``negative_sampler``, ``exclude``, ``reverse_eids``, ``reverse_etypes`` as for
         :func:`gnnlab.dataloading.as_edge_prediction_sampler`, with edge IDs of the partitioned

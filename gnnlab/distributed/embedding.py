@@ -51,10 +51,8 @@ class TracedRows:
     def gradients(self) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Return the gradients since the last step, or None where there are none.
 
-        Returns
-        -------
-        ids, grads : torch.Tensor
-            Shapes (K,) and (K, D), in the order in which rows were looked up; IDs may repeat.
+        IDs and gradients have shapes (K,) and (K, D), in the order in which rows were looked up;
+        IDs may repeat.
         """
         traced = [self._trace[number] for number in sorted(self._trace)]
         found = [(ids, rows.grad.cpu()) for ids, rows in traced if rows.grad is not None]
@@ -180,8 +178,7 @@ class DistEmbedding(TracedRows):
     @restoring("a DistEmbedding")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load all rows, also of another partition of the graph."""
-        check_offsets(self, state)
-        write_all(self._tensor, state["weight"], "borders" not in state)
+        write_by_original(self._tensor, state["weight"])
 
 
 def _keep(
@@ -202,22 +199,11 @@ def rows_by_original(tensor: DistTensor) -> torch.Tensor:
     return rows
 
 
-def write_all(tensor: DistTensor, values: torch.Tensor, is_original: bool) -> None:
-    """Fill a DistTensor with values of its shape, whose rows are by original IDs or by its own."""
+def write_by_original(tensor: DistTensor, values: torch.Tensor) -> None:
+    """Fill a DistTensor with values of its shape in the order of :func:`rows_by_original`."""
     if tuple(values.shape) != tuple(tensor.shape) or values.dtype != tensor.dtype:
         raise InvalidInput(
             f"{tensor.name} has shape {tuple(tensor.shape)} and {tensor.dtype}; the state has "
             f"{tuple(values.shape)} and {values.dtype}"
         )
-    tensor[:] = values[original_ids(tensor)[:]] if is_original else values
-
-
-def check_offsets(emb: DistEmbedding, state: Mapping[str, Any]) -> None:
-    """Raise InvalidInput if a state of an older release, by new IDs, is of another partition."""
-    offsets = emb.part_policy.ranges.tolist()
-    if state.get("borders", offsets) != offsets:
-        raise InvalidInput(
-            f"the state is of a graph whose parts begin at {state['borders']}; those of this one "
-            f"begin at {offsets}. An older release wrote it by IDs of the partition: load it on "
-            "the same one, and save it again"
-        )
+    tensor[:] = values[original_ids(tensor)[:]]

@@ -35,7 +35,6 @@ class DistGraph(GraphSchema):
 
     Parameters
     ----------
-    graph_name : str
     part_config : path, optional
         The JSON file that ``partition_graph`` wrote; a job knows it.
     cache_bytes : int, optional

@@ -32,7 +32,6 @@ def full_neighbor_inference(
 
     Parameters
     ----------
-    g : DistGraph
     layers : iterable of callable
         ``layer(block, x)`` takes the rows of the block's sources, its destinations first, and
         returns those of its destinations; on a graph with several types dicts by node type. Only

@@ -25,43 +25,23 @@ from gnnlab.launch.ip_config import DEFAULT_PORT, read_ip_config
 
 @dataclass(frozen=True)
 class JobSettings:
-    """A process's view of its job.
-
-    Attributes
-    ----------
-    id : str
-    role : str
-        "server", "trainer" or "sampler".
-    machine, num_machines : int
-    server, num_servers : int
-        Index of this server among all (−1 for other roles), and servers per machine.
-    rank, num_ranks, local_rank : int
-        Rank of the trainer (a sampler has its trainer's), their number, rank on the machine.
-    num_samplers : int
-        Sampler processes of each trainer.
-    addresses : tuple of (str, int)
-        IP address and port of each server; server s is on machine ``s // num_servers``.
-    part_config : str
-    keys : Keys or None
-        None where messages are neither authenticated nor encrypted.
-    timeout : float
-        Maximum wait in seconds.
-    """
+    """A process's view of its job."""
 
     id: str
-    role: str
+    role: str  # "server", "trainer" or "sampler"
     machine: int
     num_machines: int
-    server: int
-    num_servers: int
-    rank: int
+    server: int  # index of this server among all; −1 for other roles
+    num_servers: int  # per machine
+    rank: int  # of the trainer; a sampler has its trainer's
     num_ranks: int
-    local_rank: int
-    num_samplers: int
+    local_rank: int  # on the machine
+    num_samplers: int  # of each trainer
+    #: IP address and port of each server; server s is on machine ``s // num_servers``.
     addresses: tuple[tuple[str, int], ...]
     part_config: str
-    keys: Keys | None
-    timeout: float
+    keys: Keys | None  # None where messages are neither authenticated nor encrypted
+    timeout: float  # maximum wait in seconds
 
     @classmethod
     def read(
@@ -83,8 +63,10 @@ class JobSettings:
                 f"server {server} of {len(addresses)}, machine {machine} of {num_machines}, rank "
                 f"{rank} of {num_ranks}: the environment variables of this process are inconsistent"
             )
+        # Without a launcher, all processes agree on this ID.
+        known = hashlib.sha256(json.dumps(addresses).encode()).hexdigest()[:12]
         return cls(
-            id=check_name(env.get(e.JOB) or _name_of(addresses), e.JOB),
+            id=check_name(env.get(e.JOB) or known, e.JOB),
             role=role,
             machine=machine,
             num_machines=num_machines,
@@ -189,8 +171,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _name_of(addresses: tuple[tuple[str, int], ...]) -> str:
-    """Derive a job ID from the addresses, so that all processes agree without a launcher."""
-    return hashlib.sha256(json.dumps(addresses).encode()).hexdigest()[:12]

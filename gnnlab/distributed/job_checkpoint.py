@@ -40,8 +40,9 @@ from gnnlab.parallel.rendezvous import notify_agent
 from gnnlab.system.staging import staging_folder
 
 _FORMAT = "gnnlab.distributed-checkpoint/1"
-_FIELDS = {"states": dict, "values": dict, "generators": dict, "num_ranks": int, "num_parts": int}
-_PART = re.compile(r"part-(\d+)(?:-of-(\d+))?\.pt")  # older releases wrote part-0.pt
+_FIELDS = {"save": str, "states": dict, "values": dict, "generators": dict, "num_ranks": int}
+_ROWS = {"save": str, "rows": dict, "ids": dict, "sizes": dict}
+_PART = re.compile(r"part-(\d+)-of-(\d+)\.pt")
 _STAGING = ".draft"
 _STOP = "stop"  # the file that an agent makes; launch/agent.py
 
@@ -160,7 +161,7 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
         state, is_own = _read_state(place, number, parts)
         contents.update(state)
         rows.extend(_read_rows(file, place, parts) for file in files)
-        saves = {str(content.get("save")) for content in (state, *rows)}
+        saves = {content["save"] for content in (state, *rows)}
         return json.dumps([is_own, any(content["is_moved"] for content in rows), sorted(saves)])
 
     own, moved, saves = zip(*map(json.loads, place.together(read, failure)), strict=True)
@@ -221,7 +222,7 @@ def should_stop() -> bool:
 def _choose(place: _Place) -> tuple[int, list[Path]]:
     """Return the number of the newest complete checkpoint, and which files this process reads."""
     mine = {
-        (_number(folder), int(named[2] or 0), int(named[1])): file
+        (_number(folder), int(named[2]), int(named[1])): file
         for folder in (place.all_folders() if place.leads else ())
         for file in folder.iterdir()
         if (named := _PART.fullmatch(file.name))
@@ -231,10 +232,10 @@ def _choose(place: _Place) -> tuple[int, list[Path]]:
     texts = place.meet(json.dumps([place.machine, list(mine)]))
     for rank, (machine, keys) in enumerate(map(json.loads, texts)):
         for number, num_parts, part in keys:
-            if part < (num_parts or place.num_parts):
+            if part < num_parts:
                 readers = seen.setdefault((number, num_parts), {}).setdefault(part, [])
                 readers.append((part != machine, rank))
-    missing = {key: {*range(key[1] or place.num_parts)} - {*seen[key]} for key in seen}
+    missing = {key: {*range(key[1])} - {*seen[key]} for key in seen}
     complete = [key for key in seen if not missing[key]]
     if not complete:
         lacks = "; ".join(
@@ -262,11 +263,6 @@ def _read_state(
         )
     file = files.get(place.rank, files[min(files)])
     state = single.read_state(file, _FORMAT, "save_checkpoint", _FIELDS)
-    if "save" not in state and state["num_parts"] != place.num_parts:
-        raise InvalidInput(
-            f"{file} is of {state['num_parts']} parts; this job has {place.num_parts}. An older "
-            "release saved it without original IDs: load it with its partition, and save it again"
-        )
     for name in parts:
         if name not in state["states"]:
             known = ", ".join(state["states"]) or "none"
@@ -277,20 +273,19 @@ def _read_state(
 
 def _read_rows(file: Path, place: _Place, parts: Mapping[str, Any]) -> dict[str, Any]:
     """Read the rows of a part, check that they fit, and note where they belong."""
-    content = single.read_state(file, _FORMAT, "save_checkpoint", {"rows": dict})
-    part, num_parts = map(int, _PART.fullmatch(file.name).groups(place.num_parts))  # type: ignore[union-attr]
+    content = single.read_state(file, _FORMAT, "save_checkpoint", _ROWS)
+    part, num_parts = map(int, _PART.fullmatch(file.name).groups())  # type: ignore[union-attr]
     content["is_moved"] = num_parts != place.num_parts
-    content["ids"] = ids = content.get("ids", {})
     for name, tensor in _tensors(parts):
         policy, saved = tensor.part_policy, content["rows"].get(name)
-        size = content.get("sizes", {}).get(policy.policy_str, len(tensor))
+        size = content["sizes"].get(policy.policy_str, len(tensor))
         if size != len(tensor):
             raise InvalidInput(
                 f"{file} is of another graph: {name} has {size:,} rows of {policy.policy_str}, "
                 f"and {len(tensor):,} here"
             )
         lo, hi = policy.ranges[part : part + 2].tolist() if part < place.num_parts else (0, 0)
-        known = ids.get(policy.policy_str)
+        known = content["ids"].get(policy.policy_str)
         shape = (hi - lo if known is None else len(known), *tensor.shape[1:])
         if saved is None or saved.dtype != tensor.dtype or tuple(saved.shape) != shape:
             found = "nothing" if saved is None else f"{saved.dtype} of shape {tuple(saved.shape)}"
@@ -347,13 +342,7 @@ class _Place:
         return self._remote.meet("checkpoint", text) if self._remote else (text,)
 
     def together(self, work: Callable[[], str | None], failure: str) -> list[str]:
-        """Run ``work`` on every trainer; if it fails on any, all raise.
-
-        Returns
-        -------
-        list of str
-            The result of ``work`` on each trainer.
-        """
+        """Run ``work`` on every trainer, and return each result; if it fails on any, all raise."""
         problem: Exception | None = None
         said = ""
         try:
@@ -423,7 +412,6 @@ def _own_state(parts: Mapping[str, Any], place: _Place) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "num_ranks": place.num_ranks,
-        "num_parts": place.num_parts,
         "states": states,
         "values": values,
         "generators": single.get_generators(),

@@ -177,16 +177,11 @@ class SharedTensors:
 
 
 class Memory(SharedTensors):
-    """The shared tensors of one machine of a job.
+    """The shared tensors of one machine of a job, an ID.
 
-    Parameters
-    ----------
-    job : str
-        ID of the job.
-    timeout : float, optional
-        Seconds to wait for another process to create the catalog. By default it is created here,
-        and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep` and
-        :meth:`freeze`.
+    ``timeout`` is how many seconds to wait for another process to create the catalog. By default it
+    is created here, and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep`
+    and :meth:`freeze`.
     """
 
     def __init__(self, job: str, machine: int, timeout: float | None = None) -> None:
@@ -313,10 +308,7 @@ class Memory(SharedTensors):
 def _remove_if_alone(catalog: Path) -> None:
     """Remove a catalog and its tensors unless a process holds the lock."""
     # PermissionError: the catalog of another user, which is kept
-    with (
-        suppress(FileNotFoundError, BlockingIOError, PermissionError),
-        open(catalog, "rb") as file,
-    ):
+    with suppress(FileNotFoundError, BlockingIOError, PermissionError), open(catalog, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         prefix = catalog.name.removesuffix("catalog")
         for path in _FOLDER.glob(f"{glob.escape(prefix)}*"):

@@ -84,28 +84,17 @@ class Update:
 
     The owner keeps the gradients of a step until those of all ranks have arrived, and applies them
     once. Ranks without gradients send empty ones.
-
-    Parameters
-    ----------
-    rows, grads : torch.Tensor
-        Shapes (K,) and (K, …); rows may repeat.
-    rule, options : str, dict
-        A name in :mod:`gnnlab.distributed.sparse_rules`, and its hyperparameters.
-    states : tuple of str
-        Full names of the tensors in which the rule keeps its state, in its order.
-    rank, num_ranks, step : int
-        Rank of the sender, number of ranks, and number of the step, from 1.
     """
 
     name: str
-    rows: torch.Tensor
-    grads: torch.Tensor
-    rule: str
-    options: Mapping[str, float] = field(default_factory=dict)
-    states: tuple[str, ...] = ()
-    rank: int = 0
+    rows: torch.Tensor  # (K,); may repeat
+    grads: torch.Tensor  # (K, …)
+    rule: str  # a name in gnnlab.distributed.sparse_rules
+    options: Mapping[str, float] = field(default_factory=dict)  # its hyperparameters
+    states: tuple[str, ...] = ()  # full names of the tensors of the rule's state, in its order
+    rank: int = 0  # of the sender
     num_ranks: int = 1
-    step: int = 1
+    step: int = 1  # from 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,48 +102,30 @@ class Sample:
     """Sample in-edges of nodes, for all edge types at once.
 
     Reply: for each edge type ``(ptr, edges, sources)``: the edges of the type's i-th seed are
-    ``ptr[i]:ptr[i + 1]``; edges and sources are type-wise IDs of the whole graph.
-
-    Parameters
-    ----------
-    seeds : dict of torch.Tensor
-        Rows by node type; types without seeds may be left out.
-    fanouts : tuple of int
-        Per edge type; −1 takes all. A server refuses repeated seeds, or draws with replacement, if
-        the reply would be larger than :data:`MAX_REPLY` and than all edges of the part.
-    key : int
-        Random key of the layer, 64 bits.
-    weights : tuple of str or None
-        Full name of the tensor with the weights, per edge type; empty for none at all.
-    excluded : dict of torch.Tensor
-        Position of an edge type → rows that must not be sampled.
+    ``ptr[i]:ptr[i + 1]``; edges and sources are type-wise IDs of the whole graph. A server refuses
+    repeated seeds, or draws with replacement, if the reply would be larger than :data:`MAX_REPLY`
+    and than all edges of the part.
     """
 
-    seeds: Mapping[str, torch.Tensor]
-    fanouts: tuple[int, ...]
-    key: int
+    seeds: Mapping[str, torch.Tensor]  # rows by node type; types without seeds may be left out
+    fanouts: tuple[int, ...]  # per edge type; −1 takes all
+    key: int  # of the layer's random numbers, 64 bits
     replace: bool = False
+    #: Full name of the tensor with the weights, per edge type; empty for none at all.
     weights: tuple[str | None, ...] = ()
+    #: Position of an edge type → rows that must not be sampled.
     excluded: Mapping[int, torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class SampleUntil(Sample):
-    """Sample in-edges that are not later than the time of their seed. Reply: as of :class:`Sample`.
+    """Sample in-edges no later than the time of their seed. Reply: as of :class:`Sample`."""
 
-    Parameters
-    ----------
-    until : dict of torch.Tensor
-        By node type, the time of each seed, int64 or float64.
-    times : tuple of str or None
-        Full name of the tensor with the times of edges, per edge type; None for no limit.
-    last : bool
-        Take the last edges, not random ones.
-    """
-
+    #: By node type, the time of each seed, int64 or float64.
     until: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    #: Full name of the tensor with the times of edges, per edge type; None for no limit.
     times: tuple[str | None, ...] = ()
-    last: bool = False
+    last: bool = False  # the last edges, not random ones
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,10 +36,7 @@ def read_size(memory: Any) -> int:
 class OnDisk(InProcess):
     """All stores in this process; their features and edges stay in files, which are not written.
 
-    Parameters
-    ----------
-    stores : sequence of Store
-        Their parts may be opened without verification: indices are checked as they are used.
+    Their parts may be opened without verification: indices are checked as they are used.
     """
 
     def __init__(self, stores: Sequence[Store]) -> None:
@@ -104,12 +101,9 @@ def _check_sources(store: Store, reply: Sequence[tuple[torch.Tensor, ...]]) -> N
 
 
 def edges_from(stores: Sequence[Store], policy: PartitionPolicy) -> np.ndarray:
-    """Count the edges that leave each node, in all parts; reads all edges once.
+    """Count the edges that leave each node, in all parts: shape (rows,), float32; reads all edges.
 
-    Returns
-    -------
-    ndarray
-        Shape (rows,), float32; zeros if the rows are those of edges.
+    Rows of edges have zeros.
     """
     found = np.zeros(policy.get_size(), np.float32)
     for store in stores if policy.is_node else ():

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gnnlab.distributed import context, sparse_rules
-from gnnlab.distributed.embedding import DistEmbedding, check_offsets, rows_by_original, write_all
+from gnnlab.distributed.embedding import DistEmbedding, rows_by_original, write_by_original
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import describe
@@ -172,13 +172,11 @@ class SparseOptimizer:
         """Load the state of an optimizer of the same rule and embeddings."""
         self._check_kind(state, "embeddings")
         sparse_rules.check(self.rule, state["options"], len(self._state_names))
-        for emb, saved in zip(self.params, state["embeddings"], strict=True):
-            check_offsets(emb, saved)
         self.options = dict(state["options"])
         for i, saved in enumerate(state["embeddings"]):
             self._steps[i] = int(saved["step"])
             for name, tensor in zip(self._state_names, self.states[i], strict=True):
-                write_all(tensor, saved["states"][name], "borders" not in saved)
+                write_by_original(tensor, saved["states"][name])
 
     def _check_kind(self, state: Mapping[str, Any], entries: str) -> None:
         found = state.get("rule"), len(state.get(entries, ()))
@@ -223,8 +221,6 @@ class SparseAdagrad(SparseOptimizer):
     Parameters
     ----------
     params : list of DistEmbedding
-    lr : float
-    eps : float
 
     Examples
     --------
@@ -254,29 +250,13 @@ class SparseAdagrad(SparseOptimizer):
 class SparseAdam(SparseOptimizer):
     """Adam for the rows that a batch looked up; equal to :class:`torch.optim.SparseAdam`.
 
+    Used as :class:`SparseAdagrad`.
+
     Parameters
     ----------
     params : list of DistEmbedding
-    lr : float
     betas : (float, float)
         Decay of the running means of gradients and of their squares.
-    eps : float
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
-    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
-    path: ...
-    >>> dgl.distributed.initialize()
-    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
-    >>> emb = dgl.distributed.DistEmbedding(g.num_nodes(), 1)
-    >>> optimizer = dgl.distributed.SparseAdam([emb], lr=0.1)
-    >>> (3 * emb([4])).sum().backward()
-    >>> optimizer.step()
-    >>> emb.weight[4]
-    tensor([[-0.1000]])
 
     References
     ----------

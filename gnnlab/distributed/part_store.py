@@ -50,24 +50,12 @@ class _Step:
 
 
 class Store:
-    """The rows that one part owns.
+    """The rows that one part owns: ``tensors`` has those of each by full name.
 
-    Parameters
-    ----------
-    part : Part
-        As :func:`gnnlab.partition.open_part` reads it.
-
-    Attributes
-    ----------
-    tensors : dict of torch.Tensor
-        Full name → rows of this part.
-    is_gdata : dict
-        Full name → whether the tensor is graph data; features of the partition are.
-    is_limited : bool
-        Whether replies have at most :data:`gnnlab.distributed.messages.MAX_REPLY` bytes, or all
-        edges of the part where those are more. Servers set it.
-    copy_rows : callable
-        Copies rows of a tensor; rows of files are read in another way.
+    ``is_gdata`` says by full name whether a tensor is graph data; features of the partition are.
+    Servers set ``is_limited``: replies then have at most
+    :data:`gnnlab.distributed.messages.MAX_REPLY` bytes, or all edges of the part where those are
+    more. ``copy_rows`` copies rows of a tensor; those of files are read in another way.
     """
 
     def __init__(self, part: Part) -> None:
@@ -139,7 +127,14 @@ class Store:
         with self._lock:
             there = self.tensors.get(message.name)
             if there is not None:
-                _check_same(message, self._description(message.name, there))
+                kept = self._description(message.name, there)
+                if (message.row_shape, message.dtype) != kept[:2]:
+                    raise InvalidInput(
+                        f"a tensor {message.name!r} exists with {kept.dtype} rows of shape "
+                        f"{kept.row_shape}; asked for {message.dtype} rows of shape "
+                        f"{message.row_shape}. Choose another name, or delete the other tensor "
+                        "first"
+                    )
                 return False
             self._put(message, shape, dtype)
             return True
@@ -324,9 +319,7 @@ class Store:
             self._check_until(message)
         if self.is_limited:
             self._check_size(message)
-        return tuple(
-            self._sample_type(message, number, names) for number in range(len(self.etypes))
-        )
+        return tuple(self._sample_type(message, number, names) for number in range(count))
 
     def _check_until(self, message: m.SampleUntil) -> None:
         seeds = {ntype: len(ids) for ntype, ids in message.seeds.items()}
@@ -565,14 +558,4 @@ def _check_values(name: str, values: torch.Tensor, tensor: torch.Tensor, count: 
         raise InvalidInput(
             f"{name}: expected values of {tensor.dtype} and shape {tuple(shape)}; found "
             f"{values.dtype} and {tuple(values.shape)}"
-        )
-
-
-def _check_same(message: m.Create, there: m.Description) -> None:
-    wanted = m.Description(message.row_shape, message.dtype, message.is_gdata)
-    if wanted[:2] != there[:2]:
-        raise InvalidInput(
-            f"a tensor {message.name!r} exists with {there.dtype} rows of shape {there.row_shape}; "
-            f"asked for {wanted.dtype} rows of shape {wanted.row_shape}. Choose another name, or "
-            "delete the other tensor first"
         )

@@ -37,12 +37,8 @@ _FOR_SCORES = 4  # scores use at most 1 / this of the memory
 class Scored:
     """Sets of eight slots; in each, the rows with the highest scores ("access", "degree").
 
-    Parameters
-    ----------
-    edges : ndarray
-        Shape (remote rows,): edges from each into the own part.
-    counts : bool
-        Whether requests raise the score.
+    ``edges``, shape (remote rows,), are those from each row into the own part; ``counts`` says
+    whether requests raise the score.
     """
 
     def __init__(self, edges: np.ndarray, counts: bool) -> None:
@@ -99,13 +95,8 @@ class Scored:
 class Chosen:
     """A fixed choice of rows, each kept from its first request on ("halo", "vip").
 
-    Parameters
-    ----------
-    best : ndarray
-        Shape (K,), int64: the numbers of the rows worth keeping, the best first. They take memory
-        beside the cache's, for all features of a node type together.
-    num_rows : int
-        Number of all remote rows.
+    ``best``, shape (K,), int64, are the numbers of the rows worth keeping, the best first. They
+    take memory beside the cache's, for all features of a node type together.
     """
 
     def __init__(self, best: np.ndarray, num_rows: int) -> None:
@@ -154,20 +145,9 @@ class Chosen:
 class EpochReads:
     """The remote rows that the batches of an epoch need, with the next use of each.
 
-    Parameters
-    ----------
-    batches : sequence of ndarray
-        The row numbers of each batch; within a batch all differ.
-    num_rows : int
-        Number of all remote rows.
-
-    Attributes
-    ----------
-    rows, following : ndarray
-        Shape (requests,), int64 and int32: requested row, and number of the next batch that needs
-        it again, or ``NEVER``.
-    first : ndarray
-        Shape (num_rows,), int32: number of the first batch that needs a row, or ``NEVER``.
+    ``batches`` has the row numbers of each batch, which differ. ``rows`` and ``following`` are, for
+    each request, the row and the number of the next batch that needs it again, or ``NEVER``;
+    ``first``, shape (num_rows,), is the number of the first batch that needs a row, or ``NEVER``.
     """
 
     def __init__(self, batches: Sequence[np.ndarray], num_rows: int) -> None:
@@ -187,11 +167,6 @@ class Planned:
     A fetched row that no later batch needs is not kept. Reads that are not the next ones of the
     plan are answered from the cache and do not change it. The plan takes 12 bytes per remote row,
     and 12 per request, beside the cache's memory.
-
-    Parameters
-    ----------
-    num_rows : int
-        Number of all remote rows.
     """
 
     def __init__(self, num_rows: int) -> None:

@@ -138,25 +138,14 @@ def _check_ids(ids: torch.Tensor, count: int, bound: int, what: str) -> None:
 
 # --------------------------------------------------------------------------- the table
 class Exchange(NamedTuple):
-    """What becomes of the messages of a class.
+    """What becomes of the messages of a class."""
 
-    Attributes
-    ----------
-    reply : type
-    traffic : str
-        One of :data:`gnnlab.distributed.traffic.KINDS`; rows of a tensor are "features" of the
-        graph or "embeddings".
-    to : To
-    is_repeatable : bool
-        Whether a server may execute a resent message again. Replies to others are remembered.
-    check : callable, optional
-        ``check(store, message, reply)`` raises BadReply unless the reply fits message and graph.
-    """
-
-    reply: Any
-    traffic: str
+    reply: Any  # its type
+    traffic: str  # a kind of gnnlab.distributed.traffic, or _ROWS
     to: To
+    #: Whether a server may execute a resent message again. Replies to others are remembered.
     is_repeatable: bool = False
+    #: ``check(store, message, reply)`` raises BadReply unless the reply fits message and graph.
     check: Callable[[Store, Any, Any], None] | None = None
 
 

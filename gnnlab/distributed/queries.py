@@ -25,20 +25,10 @@ from gnnlab.graph.relation import Relation, narrow
 
 
 def in_degrees(g: GraphSchema, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
-    """Number of in-edges of each node.
+    """Number of in-edges of each node, int64; as :meth:`gnnlab.Graph.in_degrees`.
 
-    Parameters
-    ----------
-    g : DistGraph
-    v : IDs, optional
-        Nodes; all by default. Homogeneous IDs if there are several edge types and none is named;
-        edges of all types are counted.
-    etype : str or tuple, optional
-
-    Returns
-    -------
-    int or torch.Tensor
-        An int for a single node, else shape (len(v),), int64.
+    On a graph with several edge types of which none is named, IDs are homogeneous, and edges of all
+    types are counted.
     """
     return _degrees(g, v, etype, inward=True)
 
@@ -92,19 +82,9 @@ def _query_owners(
 def find_edges(
     g: GraphSchema, edges: Any, etype: str | EdgeType | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Source and destination of edges.
+    """Source and destination of edges, int64; as :meth:`gnnlab.Graph.find_edges`.
 
-    Parameters
-    ----------
-    g : DistGraph
-    edges : IDs
-        Homogeneous IDs if there are several edge types and none is named.
-    etype : str or tuple, optional
-
-    Returns
-    -------
-    tuple of torch.Tensor
-        Sources and destinations, shapes (len(edges),), int64; homogeneous IDs likewise.
+    On a graph with several edge types of which none is named, all IDs are homogeneous.
     """
     if isinstance(g, Graph):
         raise InvalidInput(
@@ -144,17 +124,11 @@ def reverse_edges(
     Partitioning renumbers each type separately, so an edge and its reverse edge have different IDs
     afterwards.
 
-    Parameters
-    ----------
-    g : DistGraph
-    edges : IDs
-    etype, reverse_etype : str or tuple
-        Type of the edges, and of their reverse edges; InvalidInput if one has no reverse edge.
-
     Returns
     -------
     torch.Tensor
-        IDs of the reverse edges, in no particular order, shape (K,), int64.
+        IDs of the reverse edges, in no particular order, shape (K,), int64. InvalidInput is raised
+        if an edge has none.
     """
     name = g.to_canonical_etype(etype)
     numbers = g.get_etype_id(name), g.get_etype_id(reverse_etype)
@@ -175,17 +149,8 @@ def edge_subgraph(
 ) -> Graph:
     """Return the subgraph of the given edges and their endpoints.
 
-    Parameters
-    ----------
-    g : DistGraph
-    edges : IDs, boolean mask, or dict of them by edge type
-    relabel_nodes : bool
-        Keep only the endpoints of the edges, numbered from 0 in the order of first appearance.
-        Otherwise keep all nodes.
-    store_ids : bool
-        Keep the IDs in ``ndata[NID]`` and ``edata[EID]``.
-    preserve_nodes : bool, optional
-        Old name for ``not relabel_nodes``.
+    Parameters and results are those of :meth:`gnnlab.Graph.edge_subgraph`; features are fetched
+    when they are first read.
     """
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
     given = edge_dict(g, edges)  # type: ignore[arg-type]

@@ -69,16 +69,11 @@ class _There(Recipe):
 
 
 class Samplers:
-    """The sampler processes of one trainer.
+    """The ``job.num_samplers`` sampler processes of one trainer.
 
     When one dies, the loader that uses it raises. If none does so within two seconds, because the
     trainer waits for other ranks or computes something else, this process prints which sampler
     died and exits with status 1: otherwise the job would go on until a loader needs the sampler.
-
-    Parameters
-    ----------
-    job : JobSettings
-        ``job.num_samplers`` is their number.
     """
 
     def __init__(self, job: JobSettings) -> None:

@@ -49,25 +49,19 @@ def sample_neighbors(
 ) -> Graph:
     """Sample ``fanout`` in-edges of each node and return them as a graph on all nodes.
 
+    Arguments are those of :func:`gnnlab.sampling.sample_neighbors`, but for these:
+
     Parameters
     ----------
-    g : DistGraph
-    nodes : IDs, or dict of IDs by node type
-        The seeds. Bare IDs on a graph with several types are homogeneous ones.
-    fanout : int or dict
-        Edges per seed and edge type; −1 takes all. A dict gives one by edge type.
+    nodes, exclude_edges : IDs, or dict of IDs by type
+        Bare IDs of both on a graph with several types are homogeneous ones.
     edge_dir : "in"
     prob : str or DistTensor or dict, optional
         Name of the edge feature with weights: one number or bool per edge, 0 for never.
-    exclude_edges : IDs or dict of IDs by edge type, optional
-        Edges that must not be sampled; homogeneous IDs if ``nodes`` are.
-    replace : bool
-        Draw with replacement.
     copy_ndata : bool
         No effect: nodes of the result have no features. Read those by ID: ``g.ndata[name][ids]``.
     copy_edata : bool
         Whether the result has edge features (fetched on first read).
-    output_device : torch.device, optional
 
     Returns
     -------
@@ -128,17 +122,8 @@ def subgraph(
 ) -> Graph:
     """Return the graph of the given nodes and of all edges between them.
 
-    The owners send all in-edges of the nodes, and this process keeps those between them.
-
-    Parameters
-    ----------
-    g : DistGraph
-    nodes : IDs, boolean mask, or dict of them by node type
-        Type-wise IDs; types that are left out of a dict keep no node.
-    relabel_nodes : bool
-        Number the kept nodes from 0, in the order given. Without it all nodes stay.
-    store_ids : bool
-        Keep the IDs in ``ndata[NID]`` and ``edata[EID]``.
+    The owners send all in-edges of the nodes, and this process keeps those between them. Arguments,
+    with type-wise IDs, are those of :meth:`gnnlab.Graph.subgraph`.
 
     Returns
     -------

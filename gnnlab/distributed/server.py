@@ -112,13 +112,7 @@ class Stop:
 
 
 class Server:
-    """One of the servers of a machine.
-
-    Parameters
-    ----------
-    job : JobSettings
-        ``job.server`` is its index.
-    """
+    """One of the servers of a machine: number ``job.server`` of all."""
 
     def __init__(self, job: JobSettings) -> None:
         self.job = job

@@ -40,13 +40,8 @@ _LEAVING = 2.0  # seconds to tell the servers that this trainer leaves
 class ServerTransport:
     """A transport to the servers of a job; real and simulated ones derive from it.
 
-    Parameters
-    ----------
-    store : SharedStore
-        The rows of this machine.
-    send : callable, optional
-        Sends messages to servers, see :meth:`Pool.carry`; None where a subclass has its own
-        :meth:`request`.
+    ``store`` has the rows of this machine. ``send`` sends messages to servers, see
+    :meth:`Pool.carry`; None where a subclass has its own :meth:`request`.
     """
 
     def __init__(
@@ -219,10 +214,8 @@ class ServerTransport:
             try:
                 (is_new,) = self.request([(server, message)])
                 if is_new and first is not None:
-                    values, table = (
-                        first(self.local_part),
-                        self.readable(self.local_part, message.name),
-                    )
+                    values = first(self.local_part)
+                    table = self.readable(self.local_part, message.name)
                     assert table is not None
                     table.copy_(values)
             except Exception as error:

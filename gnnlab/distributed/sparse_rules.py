@@ -25,18 +25,8 @@ from gnnlab.graph.names import describe
 def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum the gradients of equal rows, in an order that depends on the input alone.
 
-    Parameters
-    ----------
-    rows : torch.Tensor
-        Shape (K,), int64.
-    grads : torch.Tensor
-        Shape (K, …), float32 or float64.
-
-    Returns
-    -------
-    rows, grads : torch.Tensor
-        Shapes (U,) and (U, …): each row once, in ascending order. The sums do not depend on the
-        number of threads.
+    Takes rows, shape (K,), int64, and gradients, shape (K, …), float32 or float64; returns each row
+    once, ascending, and the sums, which do not depend on the number of threads.
     """
     order = np.argsort(rows.numpy(), kind="stable")
     ascending = rows.numpy()[order]
@@ -98,22 +88,11 @@ def apply(
     options: Mapping[str, float],
     step: int,
 ) -> None:
-    """Apply a rule to some rows of a weight.
+    """Apply a rule of :data:`RULES` to some rows of a weight, for the ``step``-th time, from 1.
 
-    Parameters
-    ----------
-    rule : str
-        A name in :data:`RULES`.
-    weight : torch.Tensor
-        Shape (N, …), float32 or float64, contiguous; changed in place.
-    rows, grads : torch.Tensor
-        Shapes (U,) and (U, …); each row once.
-    states : sequence of torch.Tensor
-        State tensors of the rule, of the weight's shape and dtype; changed in place.
-    options : dict
-        Hyperparameters of the rule.
-    step : int
-        Number of this step of the embedding, from 1.
+    ``weight``, shape (N, …), float32 or float64, contiguous, and the ``states`` of the rule, of the
+    same shape and dtype, are changed in place. ``rows`` and ``grads`` have shapes (U,) and (U, …),
+    each row once.
     """
     names = RULES[rule][1]
     width = math.prod(weight.shape[1:])  # explicit, because parts may own no row

@@ -122,21 +122,13 @@ def assign(
 ) -> list[np.ndarray]:
     """Assign items to ranks, preferring locally owned ones.
 
-    Parameters
-    ----------
-    levels : sequence of (location of each item, location of each rank)
-        Integers from 0, shapes (N,) and (R,): nearest level first. Each location has a rank.
-    num_ranks : int
-        R.
-    force_even : bool
-        Assign equally many to each: items left after the last level go to any rank with room, and
-        ranks that are one short also get an item of another. Otherwise use the first level only.
+    ``levels`` are pairs of the location of each item and of each rank, integers from 0, shapes (N,)
+    and (R,): nearest level first. Each location has a rank. With ``force_even`` all ranks get
+    equally many: items left after the last level go to any rank with room, and ranks that are one
+    short also get an item of another. Otherwise only the first level is used.
 
-    Returns
-    -------
-    list of ndarray
-        The items of each rank, distinct positions in ``range(N)``: nearest first, then ascending;
-        a repeated item of another rank comes last.
+    Returns the items of each rank, distinct positions in ``range(N)``: nearest first, then
+    ascending; a repeated item of another rank comes last.
     """
     total = len(levels[0][0])
     left = np.arange(total)
@@ -261,18 +253,15 @@ def _read_ids(what: str, value: Any, size: int) -> np.ndarray:
         value = value[0 : len(value)]
     given = as_tensor(value)
     given = given.squeeze(-1) if given.ndim == 2 else given
-    if given.dtype is torch.uint8 or _is_mask(given, size):
+    # More than two distinct IDs cannot all be 0 or 1.
+    is_long = given.ndim == 1 and 2 < len(given) == size
+    if given.dtype is torch.uint8 or (is_long and bool(((given == 0) | (given == 1)).all())):
         given = given.bool()
     ids = np.sort(read_ids(given, size, what).long().numpy())
     twice = ids[1:][ids[1:] == ids[:-1]]
     if len(twice):
         raise InvalidInput(f"{what} {twice[0]} is given twice; pass distinct IDs, or a mask")
     return ids
-
-
-def _is_mask(given: torch.Tensor, size: int) -> bool:
-    """Whether integers are a mask: more than two distinct IDs cannot all be 0 or 1."""
-    return given.ndim == 1 and 2 < len(given) == size and bool(((given == 0) | (given == 1)).all())
 
 
 def _read_trainers(what: str, value: Any, size: int) -> np.ndarray:

@@ -26,11 +26,7 @@ from gnnlab.parallel import rendezvous
 from gnnlab.system.ending import await_torch_at_exit
 
 
-def initialize(
-    ip_config: Any = None,
-    num_servers: int = 1,
-    num_workers: int = 0,
-) -> None:
+def initialize(ip_config: Any = None, num_servers: int = 1, num_workers: int = 0) -> None:
     """Join the job; call it once, before ``torch.distributed.init_process_group``.
 
     In a job that a launcher has started, roles diverge here: on a server this call does not
@@ -106,13 +102,7 @@ class DistGraphServer:
     >>> server.start()                                                      # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        server_id: int,
-        ip_config: str,
-        num_servers: int,
-        part_config: str,
-    ) -> None:
+    def __init__(self, server_id: int, ip_config: str, num_servers: int, part_config: str) -> None:
         said: dict[str, Any] = {
             e.ROLE: "server",
             e.SERVER_ID: 0,

@@ -122,34 +122,15 @@ def _views(room: memoryview, sizes: Sequence[int]) -> list[memoryview]:
 
 
 def greet(
-    link: socket.socket,
-    identity: bytes,
-    context: ssl.SSLContext | None,
-    name: str,
-    timeout: float,
+    link: socket.socket, identity: bytes, context: ssl.SSLContext | None, name: str, timeout: float
 ) -> Stream:
     """Begin a connection, as the client; the socket of the stream does not block.
 
-    Parameters
-    ----------
-    link : socket.socket
-        Is closed if this fails.
-    identity : bytes
-        Of length 16; the same for all connections of a client.
-    context : ssl.SSLContext, optional
-        For TLS.
-    name : str
-        Name that the server's certificate must have.
-    timeout : float
-        Seconds for each step.
-
-    Raises
-    ------
-    Refused
-        The server has no such certificate from the job's authority, does not accept this process,
-        or is no server of gnnlab.
-    OSError
-        The connection ended, or took too long.
+    ``identity``, 16 bytes, is the same for all connections of a client. ``context`` is for TLS, and
+    ``name`` the one that the server's certificate must have; each step may take ``timeout``
+    seconds. If this fails, ``link`` is closed. Raises Refused if the server has no such certificate
+    from the job's authority, does not accept this process, or is no server of gnnlab, and OSError
+    if the connection ended, or took too long.
     """
     try:
         link.settimeout(timeout)

@@ -18,13 +18,7 @@ from gnnlab.distributed import context
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client, Initializer
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound, OutOfRange
-from gnnlab.graph.frame import (
-    Frame,
-    LazyTensor,
-    as_tensor,
-    no_feature_attribute,
-    wrong_rows,
-)
+from gnnlab.graph.frame import Frame, LazyTensor, as_tensor, no_feature_attribute, wrong_rows
 from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.kernels.dtypes import DTYPES
 from gnnlab.partition.book import PartitionPolicy
@@ -42,7 +36,6 @@ class DistTensor:
     ----------
     shape : tuple of int
         The first number is the number of nodes or edges of a type.
-    dtype : torch.dtype
     name : str, optional
         Under which other processes find the tensor.
     init_func : callable, optional
@@ -183,13 +176,10 @@ class DistTensor:
         shape = (len(ids), *self._shape[1:])
         if isinstance(value, DistTensor):
             value = value[:]
-        if isinstance(value, torch.Tensor | np.ndarray):
-            value = as_tensor(value)
-        else:
-            value = as_tensor(value)
-            is_whole = not (value.is_floating_point() or value.is_complex())
-            if is_whole or torch.can_cast(value.dtype, self._dtype):
-                value = value.to(self._dtype)
+        has_dtype, value = isinstance(value, torch.Tensor | np.ndarray), as_tensor(value)
+        is_whole = not (value.is_floating_point() or value.is_complex())
+        if not has_dtype and (is_whole or torch.can_cast(value.dtype, self._dtype)):
+            value = value.to(self._dtype)
         if value.dtype != self._dtype:
             raise InvalidInput(
                 f"{self._name} holds {self._dtype}; found values of {value.dtype}. Convert them "

@@ -26,15 +26,9 @@ KINDS = ("structure", "features", "embeddings", "gradients", "control")
 
 @dataclass
 class Count:
-    """Requests in one direction, and their replies.
+    """Requests in one direction, and their replies, in bytes without framing, TLS, TCP and IP.
 
-    Attributes
-    ----------
-    requests : int
-    rows : int
-        Rows, or seeds, that the requests name.
-    bytes_out, bytes_in : int
-        Bytes of the requests and of the replies, without the framing of messages, TLS, TCP and IP.
+    ``rows`` are the rows, or seeds, that the requests name.
     """
 
     requests: int = 0

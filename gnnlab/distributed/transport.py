@@ -23,14 +23,7 @@ def nothing() -> None:
 
 
 class Transport(Protocol):
-    """Interface of a client to the machines.
-
-    Attributes
-    ----------
-    num_parts : int
-    local_part : int
-        The part on this machine.
-    """
+    """Interface of a client to the machines; ``local_part`` is the part on this one."""
 
     num_parts: int
     local_part: int
@@ -58,10 +51,7 @@ class Transport(Protocol):
         """
 
     def freeze(self, name: str) -> list[int]:
-        """Ask the owners to make a feature of the partition read-only.
-
-        Returns the parts that did, and refuse writes from now on.
-        """
+        """Ask the owners to make a feature of the partition read-only; return those that did."""
 
     def barrier(self) -> None:
         """Wait until all trainers have called this."""
@@ -71,13 +61,7 @@ class Transport(Protocol):
 
 
 class InProcess:
-    """All stores in this process: standalone mode.
-
-    Parameters
-    ----------
-    stores : sequence of Store
-        In the order of the parts.
-    """
+    """All stores in this process, in the order of the parts: standalone mode."""
 
     def __init__(self, stores: Sequence[Store]) -> None:
         self.num_parts = len(stores)

@@ -58,12 +58,7 @@ class _Head(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 def encode_request(number: int, message: Any) -> list[Any]:
     """Turn a message into frames: a header, and a view of the memory of each tensor.
 
-    Parameters
-    ----------
-    number : int
-        Repeated in the reply.
-    message : object
-        Of a class of :mod:`gnnlab.distributed.messages`.
+    The reply repeats ``number``.
     """
     return _encode(type(message).__name__, number, message)
 

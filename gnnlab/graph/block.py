@@ -111,10 +111,7 @@ class Block(Graph):
 
 
 def to_block(
-    g: Graph,
-    dst_nodes: Any = None,
-    include_dst_in_src: bool = True,
-    src_nodes: Any = None,
+    g: Graph, dst_nodes: Any = None, include_dst_in_src: bool = True, src_nodes: Any = None
 ) -> Block:
     """Turn a frontier, a graph on all nodes with the sampled edges, into a block.
 
@@ -179,10 +176,7 @@ def _read(g: Graph, given: dict[str, Any], ntype: str) -> torch.Tensor:
 
 
 def _number(
-    g: Graph,
-    dst_ids: Mapping[str, torch.Tensor],
-    include_dst: bool,
-    given: dict[str, Any] | None,
+    g: Graph, dst_ids: Mapping[str, torch.Tensor], include_dst: bool, given: dict[str, Any] | None
 ) -> tuple[dict[str, torch.Tensor], dict[EdgeType, Relation]]:
     """Number destinations and sources from 0, in one pass over the edges."""
     device = g.device

@@ -22,10 +22,7 @@ from gnnlab.graph.subgraph import frame_of, keep_edges, node_subgraph, number_no
 
 
 def compact_graphs(
-    graphs: Any,
-    always_preserve: Any = None,
-    copy_ndata: bool = True,
-    copy_edata: bool = True,
+    graphs: Any, always_preserve: Any = None, copy_ndata: bool = True, copy_edata: bool = True
 ) -> Any:
     """Drop the nodes that have no edge in any of several graphs on the same nodes.
 
@@ -189,7 +186,6 @@ def reorder_graph(
         Order the edges by source, by destination, or as ``permute_config["edges_perm"]`` says.
     store_ids : bool
         Keep the old IDs as ``ndata[dgl.NID]`` and ``edata[dgl.EID]``.
-    permute_config : dict, optional
 
     Examples
     --------

@@ -37,7 +37,6 @@ def from_scipy(
         Edge feature for the values, shape (E,), of the dtype of the matrix.
     idtype : torch.dtype, optional
         int64 or int32.
-    device : torch.device, optional
 
     Examples
     --------
@@ -177,7 +176,6 @@ def bipartite_from_networkx(
     nx_graph : networkx.DiGraph or MultiDiGraph
         Node attribute ``bipartite`` is 0 for nodes of ``utype`` and 1 for nodes of ``vtype``; all
         edges lead from the former to the latter.
-    utype, etype, vtype : str
     u_attrs, e_attrs, v_attrs : list of str, optional
         Attributes of either side and of the edges to keep as features.
     edge_id_attr_name, idtype, device

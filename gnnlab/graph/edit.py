@@ -50,11 +50,7 @@ def add_nodes(
 
 
 def add_edges(
-    g: GraphT,
-    u: Any,
-    v: Any,
-    data: Features | None = None,
-    etype: str | EdgeType | None = None,
+    g: GraphT, u: Any, v: Any, data: Features | None = None, etype: str | EdgeType | None = None
 ) -> GraphT:
     """Add edges after those that exist; nodes that do not exist yet are added, too.
 

@@ -106,18 +106,10 @@ def no_feature_attribute(features: Any, name: str) -> AttributeError:
 
 
 class LazyTensor:
-    """A column that is computed when it is first read.
+    """A column that is computed when it is first read, by ``make``, a function without arguments.
 
-    Parameters
-    ----------
-    make : callable
-        Function without arguments that returns the tensor.
-    device : torch.device, optional
-        Device to which the result is moved.
-    source : callable, optional
-        Function that returns the tensor that ``make`` reads, as it is now; see :meth:`renew`.
-    copy : callable, optional
-        Function that moves the result to the device; by default :func:`copier` of the device.
+    ``source`` returns the tensor that ``make`` reads, as it is now; see :meth:`renew`. ``copy``
+    moves the result to the device; by default :func:`copier` of the device does.
     """
 
     __slots__ = ("_read", "_value", "copy", "device", "make", "source")
@@ -201,14 +193,8 @@ def is_unchanged(before: list[tuple[torch.Tensor, int | None]], now: list[torch.
 class Frame(MutableMapping[str, torch.Tensor]):
     """A dictionary of columns, each with ``num_rows`` rows.
 
-    Parameters
-    ----------
-    device : torch.device, optional
-        Columns must be on this device; None accepts any.
-    what : str
-        What a row stands for ("node" or "edge"), for error messages.
-    initializers : mapping, optional
-        The functions that make rows which nobody wrote, see :meth:`initial`.
+    Columns must be on the device, if there is one. ``what`` a row stands for, "node" or "edge", is
+    for error messages. ``initializers`` make rows which nobody wrote, see :meth:`initial`.
     """
 
     __slots__ = ("_columns", "_ids_of", "device", "initializers", "num_rows", "what")

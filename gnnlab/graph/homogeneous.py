@@ -212,10 +212,7 @@ def _edges_by_type(
 
 
 def _as_expected(
-    found: dict[EdgeType, torch.Tensor],
-    metagraph: Any,
-    ntypes: Sequence[str],
-    device: torch.device,
+    found: dict[EdgeType, torch.Tensor], metagraph: Any, ntypes: Sequence[str], device: torch.device
 ) -> dict[EdgeType, torch.Tensor]:
     expected = [(u, relation, v) for u, v, relation in metagraph.edges(keys=True)]
     surprising = set(found) - set(expected)

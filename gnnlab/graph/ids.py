@@ -22,28 +22,13 @@ def read_ids(
     check: bool = True,
     distinct: bool = False,
 ) -> torch.Tensor:
-    """Convert IDs of any accepted form to a tensor.
+    """Convert IDs of any accepted form to a tensor, shape (K,), int64 or int32.
 
-    Parameters
-    ----------
-    value : int, list, numpy.ndarray or torch.Tensor
-        Integer IDs, or a boolean mask with one entry per node or edge.
-    bound : int
-        Number of nodes or edges.
-    what : str
-        "node" or "edge", for messages.
-    device : torch.device, optional
-        Device of the result.
-    check : bool
-        Whether to raise OutOfRange for IDs that do not exist.
-    distinct : bool
-        Whether IDs must not repeat. Duplicates are not searched for, but integers that must be a
-        mask raise InvalidInput; those of another dtype than int64 and int32 also if IDs may repeat.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (K,), int64 or int32.
+    ``value`` are integer IDs, or a boolean mask with one entry per node or edge, of which there are
+    ``bound``; ``what`` they are, "node" or "edge", is for messages. Unless ``check`` is False,
+    OutOfRange is raised for IDs that do not exist. If IDs must be ``distinct``, duplicates are not
+    searched for, but integers that must be a mask raise InvalidInput; those of another dtype than
+    int64 and int32 also if IDs may repeat.
     """
     ids = as_integers(value, f"{what} IDs", masks=True)
     if device is not None and device.type == "cpu":

@@ -104,7 +104,6 @@ def load_graphs(
 
     Parameters
     ----------
-    filename : path
     idx_list : int or list of int, optional
         Positions of the graphs to read, or the position of one; all by default.
 

@@ -60,11 +60,9 @@ class EdgeBatch:
 
     def edges(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Sources, destinations and IDs of the edges, shapes (K,)."""
-        eids = (
-            torch.arange(len(self), device=self._src.device) if self._eids is None else self._eids
-        )
-        graph = self._graph
-        return graph.as_ids(self._src), graph.as_ids(self._dst), graph.as_ids(eids)
+        src, dst, eids, as_ids = self._src, self._dst, self._eids, self._graph.as_ids
+        eids = torch.arange(len(src), device=src.device) if eids is None else eids
+        return as_ids(src), as_ids(dst), as_ids(eids)
 
     def batch_size(self) -> int:
         """Number of edges."""
@@ -151,6 +149,8 @@ def update_all(
     >>> g.ndata["mean"]
     tensor([5., 0., 2.])
     """
+    if not isinstance(reduce_func, Reduce):
+        _check_function(reduce_func, "reduce", 'fn.sum("m", "h")')
     by_target: dict[str, list[EdgeType]] = {}
     for name in _etypes(graph, etype):
         by_target.setdefault(name[2], []).append(name)
@@ -247,14 +247,8 @@ def _check_function(function: Any, role: str, example: str) -> None:
     )
 
 
-def _check_reduce(function: Any) -> None:
-    if not isinstance(function, Reduce):
-        _check_function(function, "reduce", 'fn.sum("m", "h")')
-
-
 def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Rows:
     relation = graph.relations[etype]
-    _check_reduce(reduce)
     if isinstance(message, Message) and isinstance(reduce, Reduce):
         if message.out != reduce.msg:
             raise InvalidInput(
@@ -271,7 +265,6 @@ def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Ro
 
 def _reduce(frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str) -> Rows:
     """Reduce one message per edge at the destinations, whose features are in ``frame``."""
-    _check_reduce(reduce)
     if not isinstance(reduce, Reduce):
         return _reduce_by_degree(frame, relation, messages, reduce, ntype)
     if reduce.msg not in messages:
@@ -436,7 +429,6 @@ def multi_update_all(
         function is a sum; a node that no message reaches gets zeros. A callable gets the list of
         tensors, with zeros at nodes that a type does not reach. A type without edges has no result
         if its reduce function is your own.
-    apply_node_func : callable, optional
     """
     if isinstance(cross_reducer, str) and cross_reducer not in _CROSS:
         raise InvalidInput(
@@ -471,12 +463,13 @@ def multi_update_all(
 
 
 def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
-    def changed(key: str) -> bool:
-        # Columns that are still lazy on both sides are compared without computing them.
-        same = after.column(key) is before.column(key) or after[key] is before[key]
-        return not same
-
-    return {key: after[key] for key in after if key not in before or changed(key)}
+    # Columns that are still lazy on both sides are compared without computing them.
+    kept = {
+        key
+        for key in after.keys() & before.keys()
+        if after.column(key) is before.column(key) or after[key] is before[key]
+    }
+    return {key: after[key] for key in after if key not in kept}
 
 
 def _cross(

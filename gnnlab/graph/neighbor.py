@@ -60,7 +60,6 @@ def sample_neighbors(
         Whether the result has the features of ``g``. They are gathered on first use.
     exclude_edges : IDs or dict of IDs by edge type, optional
         Edges that must not be sampled.
-    output_device : torch.device, optional
 
     Returns
     -------
@@ -122,24 +121,12 @@ def repeat(ids: torch.Tensor, ptr: torch.Tensor, total: int) -> torch.Tensor:
 
 
 class Picked(NamedTuple):
-    """The edges of one type that were sampled for a layer.
+    """The edges of one type that were sampled for a layer."""
 
-    Attributes
-    ----------
-    ptr : torch.Tensor
-        Shape (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``.
-    edges : LazyTensor
-        Their IDs, shape (K,); computed on first use.
-    sources : torch.Tensor
-        Shape (K,), int32 or int64: the nodes at the other end.
-    sizes : torch.Tensor, optional
-        Shape (S,), int64, the differences of ``ptr``, where they were computed anyway.
-    """
-
-    ptr: torch.Tensor
-    edges: LazyTensor
-    sources: torch.Tensor
-    sizes: torch.Tensor | None = None
+    ptr: torch.Tensor  # (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``
+    edges: LazyTensor  # their IDs, (K,); computed on first use
+    sources: torch.Tensor  # (K,), int32 or int64: the nodes at the other end
+    sizes: torch.Tensor | None = None  # differences of ``ptr``, where they were computed anyway
 
 
 def sample_layer(
@@ -152,28 +139,16 @@ def sample_layer(
     inward: bool = True,
     until: Until | None = None,
 ) -> dict[EdgeType, Picked]:
-    """Sample edges of every type for one layer; all samplers call this function.
+    """Sample edges of every type for one layer, by type; all samplers call this function.
 
-    Parameters
-    ----------
-    g : Graph, or anything that has a method ``pick_layer`` with the other arguments
-        A graph whose parts are on other machines has that method.
-    seeds : dict of torch.Tensor
-        IDs in range by node type (not checked); types may be left out.
-    fanouts, excluded : dict by edge type
-        As :func:`read_fanouts` and :func:`read_excluded` return them.
-    prob, replace
-        As for :func:`sample_neighbors`.
-    inward : bool
-        Sample in-edges; otherwise out-edges.
-    until : Until, optional
-        Sample only in-edges that are not later.
+    ``g`` is a graph, or anything that has a method ``pick_layer`` with the other arguments, as one
+    whose parts are on other machines. ``seeds`` are IDs in range by node type (not checked); types
+    may be left out. ``fanouts`` and ``excluded`` are as :func:`read_fanouts` and
+    :func:`read_excluded` return them, ``prob`` and ``replace`` as for :func:`sample_neighbors`.
+    Out-edges are sampled unless ``inward``, and with ``until`` only in-edges that are not later.
 
-    Returns
-    -------
-    dict of Picked
-        By edge type. The randomness is that of the next key of :mod:`gnnlab.random`, folded with
-        the position of the edge type.
+    The randomness is that of the next key of :mod:`gnnlab.random`, folded with the position of the
+    edge type.
     """
     if not isinstance(g, GraphCore):
         extra = () if until is None else (until,)
@@ -223,15 +198,11 @@ def sample_layers(
     The graph is homogeneous. Seeds, shape (S,), may be on the host; fanouts are in the order of
     sampling; Triton runs on the device, see :func:`gnnlab.system.accelerators.runs_triton`.
 
-    Returns
-    -------
-    ids : torch.Tensor
-        IDs of all nodes, in the order of their first appearance.
-    layers : list of (int, int, Picked)
-        Numbers of nodes before and after each layer, and the edges with local IDs as sources. The
-        same as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys
-        are used. None, and no key is used, if the kernels do not cover the case, or the graph is
-        neither on the device nor in pinned memory.
+    Returns the IDs of all nodes, in the order of their first appearance, and for each layer the
+    numbers of nodes before and after it, and the edges with local IDs as sources. They are the same
+    as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys are used.
+    Returns None, and uses no key, if the kernels do not cover the case, or the graph is neither on
+    the device nor in pinned memory.
     """
     adjacency, triton = g.relation().csc(), kernels.sample_triton
     there = adjacency.indices.device == device or adjacency.indices.is_pinned()

@@ -29,7 +29,6 @@ def readout_nodes(
     weight : str, optional
         Name of a node feature of shape (N,) or (N, 1) to multiply with.
     op : {"sum", "mean", "max", "min"}
-    ntype : str, optional
 
     Returns
     -------
@@ -151,12 +150,10 @@ def topk_nodes(
     ----------
     feat : str
         Feature of shape (N, D).
-    k : int
     descending : bool
         Largest first; otherwise the smallest, smallest first.
     sortby : int, optional
         Column by which whole rows are ordered; by default each column is ordered on its own.
-    ntype : str, optional
 
     Returns
     -------

@@ -22,18 +22,9 @@ from gnnlab.kernels.dtypes import torch_ids_dtype
 class Adjacency:
     """Edges grouped by one end: group v is ``indices[indptr[v]:indptr[v + 1]]``.
 
-    Attributes
-    ----------
-    indptr : torch.Tensor
-        Shape (number of groups + 1,), int64.
-    indices : torch.Tensor
-        Shape (E,), int32 or int64: the other end of each edge.
-    sizes : torch.Tensor, optional
-        Shape (number of groups,), int64: edges of each group, where they are known.
-    ordered : bool
-        True when slot k holds edge k.
-    workspaces : dict
-        By device or name, what is kept from call to call; neither copied nor pickled.
+    ``indptr`` is int64, ``indices``, the other end of each edge, int32 or int64. It is ``ordered``
+    when slot k holds edge k. ``workspaces`` have, by device or name, what is kept from call to
+    call; they are neither copied nor pickled.
     """
 
     __slots__ = ("_eids", "_keys", "_sizes", "_slots", "indices", "indptr", "ordered", "workspaces")
@@ -140,14 +131,8 @@ class Adjacency:
 class Relation:
     """Directed edges from ``num_src`` nodes to ``num_dst`` nodes.
 
-    Give one of the three formats; all index tensors on one device.
-
-    Parameters
-    ----------
-    coo : tuple of torch.Tensor, optional
-        Source and destination of each edge, shapes (E,).
-    csc, csr : Adjacency, optional
-        Edges grouped by destination and by source.
+    Give source and destination of each edge, shapes (E,), or the edges grouped by destination or by
+    source; all index tensors on one device.
     """
 
     __slots__ = ("_coo", "_csc", "_csr", "num_dst", "num_edges", "num_src", "scales")
@@ -164,8 +149,7 @@ class Relation:
         self.num_dst = num_dst
         self._coo, self._csc, self._csr = coo, csc, csr
         self.scales: dict[Any, torch.Tensor] = {}  # 1 / degree; of ops.groups
-        known = coo[0] if coo is not None else csc.indices if csc is not None else csr.indices  # type: ignore[union-attr]
-        self.num_edges = known.shape[0]
+        self.num_edges = self._any().shape[0]
 
     @classmethod
     def from_edges(
@@ -380,7 +364,9 @@ def checked_adjacency(
         )
     steps = torch.diff(indptr)
     if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or bool((steps < 0).any()):
-        raise InvalidInput("an index pointer does not rise from 0 to the number of edges")
+        raise InvalidInput(
+            f"indptr must start at 0, never fall and end at the number of indices, {len(indices)}"
+        )
     check_integers(indices)
     check_ids(indices, others, "node")
     if eids is not None:

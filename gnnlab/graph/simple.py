@@ -141,18 +141,10 @@ def _order_by_source(relation: Relation) -> torch.Tensor:
 def _distinct_edges(
     relation: Relation,
 ) -> tuple[Relation, torch.Tensor, torch.Tensor, Callable[[], torch.Tensor]]:
-    """Distinct edges by source and destination.
+    """Merge edges of the same ends; the new ones are ordered by source and then destination.
 
-    Returns
-    -------
-    relation : Relation
-        With E' edges, ordered by source and then destination.
-    first : torch.Tensor
-        Shape (E',): the smallest old ID of each.
-    counts : torch.Tensor
-        Shape (E',): number of old edges merged into each.
-    mapping : callable
-        Returns the new ID of each old edge, shape (E,).
+    Returns also the smallest old ID of each, the number of edges merged into each, and a function
+    that returns the new ID of each old edge.
     """
     order = _order_by_source(relation)
     src, dst = (kernels.gather.rows(end, order) for end in relation.coo())

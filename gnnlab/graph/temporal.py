@@ -28,35 +28,18 @@ _GOLDEN = signed(0x9E3779B97F4A7C15)
 
 
 class Until(NamedTuple):
-    """What a layer may see.
+    """What a layer may see."""
 
-    Attributes
-    ----------
-    times : dict of torch.Tensor
-        By node type: the time of each seed, int64 or float64.
-    column : str
-        Name of the feature of edges, or of their sources, with times.
-    last : bool
-        Take the last edges, not random ones.
-    """
-
-    times: Mapping[str, torch.Tensor]
-    column: str
-    last: bool
+    times: Mapping[str, torch.Tensor]  # by node type: of each seed, int64 or float64
+    column: str  # name of the feature of edges, or of their sources, with times
+    last: bool  # take the last edges, not random ones
 
 
 class ByTime(NamedTuple):
-    """Edges of one type, grouped by destination, each group sorted by time.
-
-    Attributes
-    ----------
-    edges : Adjacency
-    times : torch.Tensor
-        Shape (E,), int64 or float64: the time of each slot.
-    """
+    """Edges of one type, grouped by destination, each group sorted by time."""
 
     edges: Adjacency
-    times: torch.Tensor
+    times: torch.Tensor  # of each slot, (E,), int64 or float64
 
 
 def read_times(values: Any, count: int, what: str) -> torch.Tensor:

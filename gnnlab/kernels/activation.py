@@ -19,21 +19,9 @@ LEVELS = 1 << 16  # dropout probabilities are multiples of 1 / LEVELS
 def relu_dropout(x: np.ndarray, threshold: int, key: int) -> np.ndarray:
     """Return ``max(x, 0)``, each element dropped with probability ``threshold / LEVELS``.
 
-    Kept elements are divided by the probability of being kept; a kept NaN stays NaN.
-
-    Parameters
-    ----------
-    x : ndarray
-        Shape (N,), float32 or float64, contiguous.
-    threshold : int
-        From 0 (keep all) to LEVELS − 1.
-    key : int
-        64-bit key of the random numbers of this call.
-
-    Returns
-    -------
-    ndarray
-        Shape (N,).
+    ``x`` has shape (N,), float32 or float64, contiguous; ``threshold`` is from 0 (keep all) to
+    LEVELS − 1, and ``key`` that of the random numbers of this call, 64 bits. Kept elements are
+    divided by the probability of being kept; a kept NaN stays NaN.
 
     Examples
     --------

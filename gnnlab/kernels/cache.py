@@ -23,27 +23,18 @@ _CERTAIN = -1000.0  # logarithm of the probability that something certain does n
 
 @njit(nogil=True, cache=True)
 def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-untyped-def]
-    """Find the slots of rows, and increase their scores.
+    """Return the slot of each row, or −1: shape (K,), int64; and increase the scores of the rows.
 
     Parameters
     ----------
-    rows : ndarray
-        Shape (K,), int64 or int32.
-    shift : int
-        Added to ``rows`` to get the numbers of the rows, 0 or more.
-    held : ndarray
-        Shape (S · ways,), int64 or int32: number of the row in each slot, or −1.
-    ways : int
-        Slots of a set.
-    scores : ndarray
+    rows, shift : ndarray, int
+        The numbers of the rows are ``rows + shift``: shape (K,), int64 or int32.
+    held, ways : ndarray, int
+        Shape (S · ways,), int64 or int32: number of the row in each slot, or −1; slots of a set.
+    scores, bits : ndarray, int
         Shape (M,), uint16. Row r has ``scores[r >> bits]``: adjacent rows may share one.
     gain : int
         Added to the score of a row by each request, up to the largest uint16.
-
-    Returns
-    -------
-    ndarray
-        Shape (K,), int64: slot of each row, or −1.
     """
     slots = np.empty(len(rows), np.int64)
     num_sets = len(held) // ways
@@ -95,16 +86,9 @@ def admit(rows, shift, held, ways, scores, bits):  # type: ignore[no-untyped-def
 def add_misses(indptr, indices, rows, probs, fanout, replace, out):  # type: ignore[no-untyped-def]
     """Add to each node the logarithm of the probability that no row samples it.
 
-    Parameters
-    ----------
-    indptr, indices : ndarray
-        In-edges of each row, and their sources.
-    rows, probs : ndarray
-        Shape (K,): rows, and the probability of each to sample at all, float64.
-    fanout : int
-        Neighbors that a row samples; −1 for all.
-    out : ndarray
-        Shape (sources,), float64; is changed.
+    ``indptr`` and ``indices`` are in-edges of each row, and their sources. The rows, shape (K,),
+    sample ``fanout`` neighbors (−1 for all), each with a probability in ``probs``, float64.
+    ``out``, float64, has an entry for each source.
     """
     for i in range(len(rows)):
         first, last = indptr[rows[i]], indptr[rows[i] + 1]

@@ -12,6 +12,7 @@ distributes the edges to buckets of adjacent keys, the second sorts each bucket 
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
@@ -35,10 +36,8 @@ def group_by(
 
     Returns
     -------
-    indptr : ndarray
-        Shape (num_groups + 1,), int64; group k is ``indptr[k]:indptr[k + 1]``.
-    grouped : ndarray
-        Shape (E,), the values group by group, in their original order within a group.
+    indptr, grouped : ndarray
+        Shapes (num_groups + 1,), int64, and (E,): group k is ``indptr[k]:indptr[k + 1]``.
 
     Examples
     --------
@@ -60,12 +59,8 @@ def contains(
 ) -> np.ndarray:
     """Return whether each value occurs in its group, shape (K,): whether pairs of nodes have edges.
 
-    Parameters
-    ----------
-    indptr, indices : ndarray
-        Edges grouped by one end, shapes (N + 1,) and (E,).
-    groups, values : ndarray
-        Shape (K,), int32 or int64, groups in range (not checked).
+    ``indptr`` and ``indices`` are edges grouped by one end; ``groups``, in range (not checked), and
+    ``values`` have shape (K,), int32 or int64.
     """
     found = np.zeros(len(groups), np.bool_)
 
@@ -127,7 +122,7 @@ def _group_large(
 ) -> np.ndarray:
     shift = max((num_groups - 1).bit_length() - _BUCKETS.bit_length() + 1, 0)
     num_buckets = ((num_groups - 1) >> shift) + 1
-    workers = threads.num_threads()
+    workers = torch.get_num_threads()
     step = -(-len(keys) // workers)
     counts = np.zeros((workers, num_buckets), np.int64)
 

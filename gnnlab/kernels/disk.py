@@ -36,14 +36,9 @@ def read_at_random(tensor: torch.Tensor) -> None:
 
 
 def copy_rows(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Return ``tensor[rows]`` of a mapped tensor; the next rows are read while some are copied.
+    """Return ``tensor[rows]`` of a mapped tensor, contiguous, for rows in range.
 
-    Parameters
-    ----------
-    tensor : torch.Tensor
-        Shape (N, …), contiguous.
-    rows : torch.Tensor
-        Shape (K,), int32 or int64, in range.
+    The next rows are read while some are copied.
     """
     out = gather.empty((len(rows), *tensor.shape[1:]), tensor.dtype)
     ordered, order = torch.sort(rows)

@@ -32,24 +32,10 @@ def empty(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Ten
 
 
 def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """Return ``matrix[index]``, rows along the first dimension.
+    """Return ``matrix[index]``, rows along the first dimension, on the device of the matrix.
 
-    Parameters
-    ----------
-    matrix : torch.Tensor
-        Shape (N, ...), any dtype, any device.
-    index : torch.Tensor
-        Shape (K,), int32 or int64; moved to the device of the matrix if necessary.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (K, ...), on the device of the matrix.
-
-    Raises
-    ------
-    IndexError
-        A row does not exist.
+    ``matrix`` has shape (N, …), any dtype; ``index`` shape (K,), int32 or int64, on any device.
+    Raises IndexError if a row does not exist.
     """
     if index.device != matrix.device:
         index = index.to(matrix.device)

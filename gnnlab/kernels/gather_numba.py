@@ -19,14 +19,8 @@ _GRAIN = 1 << 18  # bytes
 def take(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Write ``values[index]`` to ``out`` and return it.
 
-    Parameters
-    ----------
-    values : ndarray
-        Shape (N,) or (N, W), contiguous.
-    index : ndarray
-        Shape (K,), int32 or int64, in range (not checked).
-    out : ndarray
-        Shape (K,) or (K, W), of the same dtype or a wider one.
+    ``values`` has shape (N,) or (N, W), contiguous, ``index`` shape (K,), int32 or int64, in range
+    (not checked), and ``out`` shape (K,) or (K, W), of the same dtype or a wider one.
     """
     places = unsigned(index)
     kernel = _items if values.ndim == 1 else _rows

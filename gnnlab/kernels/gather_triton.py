@@ -44,18 +44,10 @@ def rows(
 ) -> torch.Tensor:
     """Return ``matrix[ids]`` on the device of the IDs; rows that do not exist are zeros.
 
-    Parameters
-    ----------
-    matrix : torch.Tensor
-        Shape (N, W), contiguous, on the device or pinned.
-    ids : torch.Tensor
-        Shape (K,), int32 or int64.
-    slots : torch.Tensor, optional
-        Shape (N,), int32: the row of ``table`` that has the values of each row, or −1.
-    table : torch.Tensor, optional
-        Shape (number of slots, W), on the device.
-    hits : torch.Tensor, optional
-        Shape (1,), int64: the number of rows read from ``table`` is added.
+    ``matrix`` has shape (N, W), contiguous, on the device or pinned; ``ids`` shape (K,), int32 or
+    int64. With a cache, ``slots``, shape (N,), int32, is the row of ``table``, shape (S, W), on the
+    device, that has the values of each row, or −1; the number of rows read from there is added to
+    ``hits``, shape (1,), int64.
     """
     count, width = len(ids), matrix.shape[1]
     out = torch.empty((count, width), dtype=matrix.dtype, device=ids.device)

@@ -26,19 +26,9 @@ def edges_near(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find edges with an end at a marked node whose destination is not in ``range(lo, hi)``.
 
-    Parameters
-    ----------
-    indptr, indices : ndarray
-        Edges grouped by destination, shapes (N_dst + 1,) and (E,).
-    near_src, near_dst : ndarray
-        Shapes (N_src,) and (N_dst,), bool: the marked nodes.
-    lo, hi : int
-        Range of the destinations whose edges are left out: those that the part owns.
-
-    Returns
-    -------
-    slots, src, dst : ndarray
-        Shapes (K,): ascending slots, and both ends of the edge in each.
+    ``indptr`` and ``indices`` are edges grouped by destination; ``near_src`` and ``near_dst``,
+    bool, mark nodes; the part owns the destinations in ``range(lo, hi)``. Returns ascending slots,
+    and both ends of the edge in each, shapes (K,).
 
     Examples
     --------

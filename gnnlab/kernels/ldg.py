@@ -16,6 +16,7 @@ Nishimura and Ugander, "Restreaming graph partitioning", KDD 2013.
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
@@ -25,15 +26,13 @@ from gnnlab.kernels.rng import draw, mix, uniform
 
 @njit(nogil=True, cache=True)
 def place(nodes, first, neighbors, weights, room, part, load):  # type: ignore[no-untyped-def]
-    """Assign each node of a stream to the best part at that time.
+    """Assign each node of a stream to the best part at that time; return how many parts changed.
 
     Parameters
     ----------
     nodes : ndarray
         Shape (B,), int64: the nodes in stream order.
-    first : int
-        The node that row 0 of ``neighbors`` belongs to.
-    neighbors : tuple of tuple of ndarray
+    first, neighbors : int, tuple of tuple of ndarray
         One or more pairs ``indptr``, ``indices``: row v − ``first`` holds neighbors of v.
     weights : ndarray
         Shape (N, C), int64: contribution of each node to each of C loads.
@@ -43,11 +42,6 @@ def place(nodes, first, neighbors, weights, room, part, load):  # type: ignore[n
         Shape (N,), int32, changed in place: part of each node, −1 if it has none yet.
     load : ndarray
         Shape (K, C), int64, changed in place: current loads of each part.
-
-    Returns
-    -------
-    int
-        Number of nodes whose part has changed.
     """
     num_parts, num_loads = load.shape
     near = np.empty(num_parts, np.int64)
@@ -99,8 +93,7 @@ def undirected(
     Parameters
     ----------
     incoming, outgoing : tuple of ndarray
-        ``indptr``, shape (N + 1,), and ``indices`` of the edges grouped by destination and by
-        source.
+        ``indptr`` and ``indices`` of the edges grouped by destination and by source.
     dtype : type
         Of the result's ``indices``.
     most : float
@@ -127,7 +120,7 @@ def undirected(
         seen = np.full(num_nodes, -1, ids_dtype(num_nodes))
         _join(*incoming, *outgoing, lo, hi, seen, indptr, indices, most)
 
-    grain = max(1, -(-num_nodes // (2 * threads.num_threads())))
+    grain = max(1, -(-num_nodes // (2 * torch.get_num_threads())))
     threads.run_chunks(join, num_nodes, grain)
     np.cumsum(indptr, out=indptr)
     indices = np.empty(indptr[-1], dtype)

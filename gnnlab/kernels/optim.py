@@ -27,19 +27,9 @@ def adagrad(
 ) -> None:
     """Update rows as :class:`torch.optim.Adagrad` does, in place.
 
-    Parameters
-    ----------
-    weight, total : ndarray
-        Shape (N, D), float32 or float64: the matrix and its sums of squared gradients; changed in
-        place.
-    rows : ndarray
-        Shape (U,), int64, each once.
-    grads : ndarray
-        Shape (U, D), dtype of ``weight``.
-    step : int
-        Not used: the update is the same in every step.
-    lr, eps : float
-        Learning rate, and the term added to the divisor.
+    ``weight`` and ``total``, shape (N, D), float32 or float64, are the matrix and its sums of
+    squared gradients; ``rows``, shape (U,), int64, are distinct, and ``grads`` has shape (U, D).
+    The update is the same in every step; ``eps`` is added to the divisor.
 
     References
     ----------
@@ -66,8 +56,8 @@ def adam(
 
     The running means of a row only change in steps that have a gradient for it; the bias correction
     counts the steps of the whole matrix, from 1. ``mean`` and ``square``, shape (N, D), are the
-    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``. The
-    other parameters are those of :func:`adagrad`.
+    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``. Others
+    are as for :func:`adagrad`.
 
     References
     ----------

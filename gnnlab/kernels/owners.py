@@ -24,13 +24,8 @@ _WORDS = ((8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8)
 class Shard(NamedTuple):
     """The part of a request for one range.
 
-    Attributes
-    ----------
-    part : int
-    rows : torch.Tensor
-        Shape (K,), int64 or int32: rows counted from the start of the range.
-    positions : torch.Tensor or slice
-        Positions of the rows in the request; ascending.
+    ``rows``, shape (K,), int64 or int32, are counted from the start of the range; ``positions``,
+    ascending, are those of the rows in the request.
     """
 
     part: int
@@ -39,22 +34,11 @@ class Shard(NamedTuple):
 
 
 def split(ids: torch.Tensor, offsets: np.ndarray, what: str = "row") -> list[Shard]:
-    """Split a request for IDs into one per range.
+    """Split a request for IDs, shape (K,), int64 or int32, into one per range.
 
-    Parameters
-    ----------
-    ids : torch.Tensor
-        Shape (K,), int64 or int32.
-    offsets : ndarray
-        Shape (P + 1,), int64, ascending from 0: range p has the IDs from ``offsets[p]`` to
-        ``offsets[p + 1]`` − 1.
-    what : str
-        What an ID stands for, for the error message.
-
-    Returns
-    -------
-    list of Shard
-        In the order of the parts; parts without rows are left out.
+    Range p has the IDs from ``offsets[p]`` to ``offsets[p + 1]`` − 1, where ``offsets``, shape
+    (P + 1,), int64, ascends from 0. The result is in the order of the parts; parts without rows are
+    left out. ``what`` says in the error message what an ID stands for.
     """
     if len(ids) == 0:
         return []
@@ -122,16 +106,11 @@ def copy_rows(
     target: torch.Tensor,
     positions: torch.Tensor | slice,
 ) -> None:
-    """Write ``source[rows]`` to ``target[positions]`` in one pass.
+    """Write ``source[rows]``, or all rows, to ``target[positions]`` in one pass, on the CPU.
 
-    Parameters
-    ----------
-    source, target : torch.Tensor
-        Shapes (N, …) and (M, …) of one dtype, contiguous, on the CPU.
-    rows : torch.Tensor, optional
-        Shape (K,), int32 or int64, in range (not checked); all rows by default.
-    positions : torch.Tensor or slice
-        Shape (K,) likewise. If a place occurs twice and ``rows`` is None, the last row is kept.
+    ``source`` and ``target`` have shapes (N, …) and (M, …) of one dtype, contiguous; ``rows`` and
+    ``positions`` shape (K,), int32 or int64, in range (not checked). If a place occurs twice and
+    ``rows`` is None, the last row is kept.
     """
     if isinstance(positions, slice):
         if rows is None:
@@ -181,11 +160,9 @@ class Merge:
     Parameters
     ----------
     shards : list of Shard
-        From :func:`split`.
+        From :func:`split`, of a request of ``num_rows`` rows.
     ptrs : sequence of torch.Tensor
         Per shard, offsets of its lists: list i is ``values[ptr[i]:ptr[i + 1]]``.
-    num_rows : int
-        Number of rows in the request.
 
     Attributes
     ----------

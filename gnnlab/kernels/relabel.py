@@ -25,12 +25,9 @@ _MOST_SIZES = 16  # a typed graph uses one array per node type
 
 
 class NodeList:
-    """A growing list of distinct nodes with the position of each; close it after use.
+    """A growing list of distinct nodes, IDs below ``num_nodes``, with the position of each.
 
-    Parameters
-    ----------
-    num_nodes : int
-        Number of nodes of the graph, a bound on the IDs.
+    Close it after use.
     """
 
     def __init__(self, num_nodes: int) -> None:

@@ -75,12 +75,9 @@ def sample_neighbors(
 
     Returns
     -------
-    ptr : ndarray
-        Shape (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``.
-    slots : ndarray
-        Shape (K,), the slot of each sampled edge.
-    sources : ndarray
-        Shape (K,), ``indices[slots]``.
+    ptr, slots, sources : ndarray
+        The edges of seed i are ``ptr[i]:ptr[i + 1]``, int64; of each edge, shape (K,), the slot
+        and ``indices[slot]``.
     """
     names = seeds if names is None else names
     dtype = ids_dtype(len(indices))
@@ -114,14 +111,8 @@ def edge_slots(
 ) -> np.ndarray:
     """Return the sorted slots of edges, shape (X,), int64: the form of ``excluded``.
 
-    Parameters
-    ----------
-    indptr : ndarray
-        Shape (N + 1,), int64.
-    eids : ndarray, optional
-        Shape (E,), the edge ID of each slot, ascending within a row; None when slot k is edge k.
-    dst, edges : ndarray
-        Shape (X,): destination and ID of each edge.
+    ``dst`` and ``edges``, shape (X,), are destination and ID of each edge. ``eids``, shape (E,),
+    has the edge ID of each slot, ascending within a row; None when slot k is edge k.
     """
     if eids is None:
         return np.unique(edges).astype(np.int64)

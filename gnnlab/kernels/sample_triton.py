@@ -92,8 +92,7 @@ def _is_first(edge, live, sources, table, counters):  # type: ignore[no-untyped-
 
 
 @triton.jit(
-    do_not_specialize=["num_seeds", "num_nodes", "fanout"],
-    do_not_specialize_on_alignment=["seeds"],
+    do_not_specialize=["num_seeds", "num_nodes", "fanout"], do_not_specialize_on_alignment=["seeds"]
 )
 def _enter(  # type: ignore[no-untyped-def]
     seeds, num_seeds, num_nodes, indptr, ids, table, counters, sums, fanout,
@@ -259,15 +258,10 @@ def covers(num_nodes: int, num_edges: int, fanouts: Sequence[int], *options: Any
 class Batch:
     """The arrays of a mini-batch, and the launches that fill them.
 
-    Parameters
-    ----------
-    indptr, indices : torch.Tensor
-        The graph grouped by destination, shapes (N + 1,) int64 and (E,), on the device of the
-        workspace or in pinned memory of the host.
-    fanouts : sequence of int
-        In the order of sampling: that of the last layer first. See :func:`covers`.
-    idtype : torch.dtype
-        Of ``ids``, the IDs of all nodes.
+    ``indptr`` and ``indices`` are the graph grouped by destination, shapes (N + 1,) int64 and (E,),
+    on the device of the workspace or in pinned memory of the host. ``fanouts`` are in the order of
+    sampling: that of the last layer first; see :func:`covers`. ``idtype`` is that of ``ids``, the
+    IDs of all nodes.
     """
 
     def __init__(

@@ -13,19 +13,10 @@ from gnnlab.kernels.jit import njit
 
 
 def dot(src: np.ndarray, dst: np.ndarray, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Multiply the rows at both ends of each edge and sum over the last dimension.
+    """Multiply the rows at both ends of each edge and sum over the last dimension: shape (E, H).
 
-    Parameters
-    ----------
-    src, dst : ndarray
-        Shape (E,), int32 or int64: rows of ``lhs`` and of ``rhs``.
-    lhs, rhs : ndarray
-        Shapes (N, H, D) and (M, H, D); float32 or float64, contiguous.
-
-    Returns
-    -------
-    ndarray
-        Shape (E, H).
+    ``src`` and ``dst``, shape (E,), int32 or int64, are rows of ``lhs`` and ``rhs``: shapes
+    (N, H, D) and (M, H, D), float32 or float64, contiguous.
     """
     out = np.empty((len(src), lhs.shape[1]), lhs.dtype)
 

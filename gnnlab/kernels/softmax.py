@@ -14,21 +14,11 @@ from gnnlab.kernels.jit import njit
 
 
 def softmax(indptr: np.ndarray, order: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return ``exp(scores)`` divided by its sum over each group.
+    """Return ``exp(scores)`` divided by its sum over each group: shape (E, H).
 
-    Parameters
-    ----------
-    indptr : ndarray
-        Shape (V + 1,), int64; group v is the slots ``indptr[v]:indptr[v + 1]``.
-    order : ndarray
-        Shape (E,), int32 or int64: the row of ``scores`` of each slot; each row occurs once.
-    scores : ndarray
-        Shape (E, H), float32 or float64, contiguous.
-
-    Returns
-    -------
-    ndarray
-        Shape (E, H).
+    Group v is the slots ``indptr[v]:indptr[v + 1]``; ``order``, shape (E,), int32 or int64, is the
+    row of ``scores`` of each slot, each once. ``scores`` has shape (E, H), float32 or float64,
+    contiguous.
     """
     out = np.empty_like(scores)
     rows = len(indptr) - 1

@@ -41,18 +41,15 @@ def weighted_sum(
 
     Parameters
     ----------
-    indptr : ndarray
-        Shape (V + 1,), int64; group v is the slots ``indptr[v]:indptr[v + 1]``.
-    indices : ndarray
-        Shape (K,), int32 or int64: the row of x that each slot adds.
+    indptr, indices : ndarray
+        Group v, of V, is the slots ``indptr[v]:indptr[v + 1]``, int64; slot k adds the row
+        ``indices[k]`` of x, int32 or int64.
     x : ndarray
         Shape (N, D), or (N, H, D) with weights for H heads; float32 or float64, contiguous. Heads
         of size 1 are the elements of a row, each with a weight of its own.
-    weights : ndarray, optional
-        Shape (W,), or (W, H) for heads; dtype of x, contiguous.
-    order : ndarray, optional
-        Shape (K,), dtype of ``indices``: the row of ``weights`` that each slot uses. Needed with
-        weights.
+    weights, order : ndarray, optional
+        Shape (W,), or (W, H) for heads, dtype of x, contiguous; and the row of them that each slot
+        uses, dtype of ``indices``.
     mean : bool
         Divide each group by its number of slots.
 
@@ -180,21 +177,11 @@ def _sum_products(indptr, indices, x, weights, order, mean, ahead, out, lo, hi):
 def extreme(
     indptr: np.ndarray, indices: np.ndarray, x: np.ndarray, smallest: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Take the largest (or smallest) of each group of rows of x, element by element.
+    """Take the largest (or smallest) of each group of rows of x, shape (N, D), element by element.
 
-    Of equal values the first is taken, and NaN before all others, so that it is propagated.
-
-    Parameters
-    ----------
-    indptr, indices, x : ndarray
-        As for :func:`weighted_sum`; x has two dimensions.
-
-    Returns
-    -------
-    out : ndarray
-        Shape (V, D); zeros where a group is empty.
-    winner : ndarray
-        Shape (V, D), int64: the row of x that each element came from; N where a group is empty.
+    Of equal values the first is taken, and NaN before all others, so that it is propagated. Returns
+    the values, shape (V, D), zeros where a group is empty, and the row of x that each came from,
+    int64, N where a group is empty. Groups are as for :func:`weighted_sum`.
     """
     rows = len(indptr) - 1
     out = np.empty((rows, x.shape[1]), x.dtype)

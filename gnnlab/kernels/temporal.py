@@ -26,12 +26,7 @@ _ONE, _TWO = np.uint64(1), np.uint64(2)
 def row_order(indptr: torch.Tensor, times: torch.Tensor) -> torch.Tensor | None:
     """Return the order of slots that sorts each row by time; None if all rows are sorted.
 
-    Parameters
-    ----------
-    indptr : torch.Tensor
-        Shape (N + 1,), int64.
-    times : torch.Tensor
-        Shape (E,), of each slot. Edges of the same time keep their order.
+    ``times``, shape (E,), are those of the slots. Edges of the same time keep their order.
     """
     falls = times[1:] < times[:-1]
     first = indptr[(indptr > 0) & (indptr < len(times))]
@@ -44,31 +39,14 @@ def row_order(indptr: torch.Tensor, times: torch.Tensor) -> torch.Tensor | None:
 
 
 def spans(
-    indptr: torch.Tensor,
-    times: torch.Tensor,
-    seeds: torch.Tensor,
-    until: torch.Tensor,
-    most: int,
+    indptr: torch.Tensor, times: torch.Tensor, seeds: torch.Tensor, until: torch.Tensor, most: int
 ) -> torch.Tensor:
     """Return for each seed the first and the end of the slots that are not later than the seed.
 
-    Parameters
-    ----------
-    indptr : torch.Tensor
-        Shape (N + 1,), int64.
-    times : torch.Tensor
-        Shape (E,), int64 or float64, ascending in each row.
-    seeds : torch.Tensor
-        Shape (S,): rows.
-    until : torch.Tensor
-        Shape (S,), of the dtype of ``times``.
-    most : int
-        Begin so many slots before the end; −1 for the whole row.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (2 · S + 1,), int64: begin and end of each seed, then E.
+    ``times``, shape (E,), int64 or float64, ascend in each row; ``seeds`` and ``until``, shape
+    (S,), are rows, and times of the same dtype. A span begins ``most`` slots before its end; −1
+    stands for the whole row. The result has shape (2 · S + 1,), int64: begin and end of each seed,
+    then E.
     """
     if times.device.type == "cpu":
         found = torch.empty(2 * len(seeds) + 1, dtype=torch.int64)
@@ -118,10 +96,7 @@ def _spans(indptr, times, seeds, until, most, found):  # type: ignore[no-untyped
 class TimedNodes:
     """A growing list of distinct pairs (node, time) with the position of each.
 
-    Attributes
-    ----------
-    ids, times : torch.Tensor
-        Shapes (count,): the pairs in the order of their first appearance.
+    The pairs are in the order of their first appearance.
     """
 
     def __init__(self, num_nodes: int, dtype: torch.dtype) -> None:

@@ -29,17 +29,12 @@ _lock = Lock()
 _here = threading.local()  # .compiler: numba's lock, while this thread forks
 
 
-def num_threads() -> int:
-    """Return the number of threads for kernels: ``torch.get_num_threads()``."""
-    return torch.get_num_threads()
-
-
 def grain_for(size: int, cost: int) -> int:
     """Choose how many items make a chunk: ``size`` or more when the work is too small to share.
 
     ``cost`` is the approximate number of elementary operations for all items together.
     """
-    even = -(-size // (_CHUNKS_PER_THREAD * num_threads()))
+    even = -(-size // (_CHUNKS_PER_THREAD * torch.get_num_threads()))
     worthwhile = -(-size * _WORTH_A_CHUNK // max(cost, 1))
     return max(even, worthwhile, 1)
 
@@ -50,18 +45,9 @@ def run_chunks(work: Callable[[int, int], object], size: int, grain: int) -> Non
     With several threads every range starts at a multiple of ``grain`` and has ``grain`` items (the
     last one fewer), in no particular order. With one thread, or if one chunk suffices, there is one
     call for the whole range, in this thread. The calling thread takes chunks, too, and returns when
-    all are done; the first error is raised again.
-
-    Parameters
-    ----------
-    work : callable
-        Takes ``lo, hi``; it should release the interpreter lock.
-    size : int
-        Number of items; if 0, ``work`` is not called.
-    grain : int
-        Items per chunk, at least 1.
+    all are done; the first error is raised again. ``work`` should release the interpreter lock.
     """
-    helpers = min(num_threads(), -(-size // grain)) - 1
+    helpers = min(torch.get_num_threads(), -(-size // grain)) - 1
     if helpers < 1:
         if size > 0:
             work(0, size)

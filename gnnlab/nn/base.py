@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import (
-    check_arguments,
-    check_dtype,
-    check_in_edges,
-    check_size,
-    check_values,
-)
+from gnnlab.nn.utils import check_arguments, check_dtype, check_in_edges, check_size, check_values
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph

@@ -122,12 +122,8 @@ class GINEConv(_Epsilon):
 
     Parameters
     ----------
-    apply_func : Module or callable, optional
-        The network applied to the sum.
-    init_eps : float, default 0
-        Initial ε.
-    learn_eps : bool, default False
-        Learn ε.
+    apply_func, init_eps, learn_eps
+        As for :class:`GINConv`.
 
     Examples
     --------

@@ -26,10 +26,8 @@ class WeightBasis(nn.Module):
     ----------
     shape : tuple of int
         Shape of one weight.
-    num_bases : int
-        Number of basis weights.
-    num_outputs : int
-        Number of weights to combine from them.
+    num_bases, num_outputs : int
+        Numbers of basis weights, and of weights to combine from them.
 
     Examples
     --------

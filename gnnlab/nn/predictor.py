@@ -18,10 +18,8 @@ class EdgePredictor(nn.Module):
     ----------
     op : {"dot", "cos", "ele", "cat"}
         Dot product, cosine similarity, elementwise product, or the two rows side by side.
-    in_feats : int, optional
-        Size of the rows; needed with ``out_feats``.
-    out_feats : int, optional
-        Add a linear layer with this many outputs after the operation.
+    in_feats, out_feats : int, optional
+        Add a linear layer with ``out_feats`` outputs after the operation, for rows of this size.
     bias : bool, default False
         Give the linear layer a bias.
 
@@ -44,11 +42,7 @@ class EdgePredictor(nn.Module):
     """
 
     def __init__(
-        self,
-        op: str,
-        in_feats: int | None = None,
-        out_feats: int | None = None,
-        bias: bool = False,
+        self, op: str, in_feats: int | None = None, out_feats: int | None = None, bias: bool = False
     ) -> None:
         super().__init__()
         check_choice(op, ("dot", "cos", "ele", "cat"), "operation", NotFound)

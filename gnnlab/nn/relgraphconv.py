@@ -42,10 +42,8 @@ class RelGraphConv(nn.Module):
         Sizes of the input and output rows.
     num_rels : int
         Number of relations.
-    regularizer : {"basis", "bdd"} or None, default None
+    regularizer, num_bases
         How the relations share weights, see :class:`TypedLinear`.
-    num_bases : int, optional
-        Number of bases or blocks; ``num_rels`` when not given.
     bias : bool, default True
         Add a learned vector to the output.
     activation : callable, optional

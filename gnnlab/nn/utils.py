@@ -39,8 +39,6 @@ def expand_as_pair(
     ----------
     feat : Tensor of shape (num_src, …), or a pair of shapes (num_src, …) and (num_dst, …)
         On a block, one tensor serves for both: its first ``num_dst`` rows are the destinations.
-    graph : Graph
-        A graph or a block with one edge type.
     sizes : (int, int), optional
         Sizes that the source and destination rows must have.
     dtype : torch.dtype, optional
@@ -260,20 +258,9 @@ def per_row(values: Tensor, rows: Tensor) -> Tensor:
 def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
     """Reduce the rows of each node's in-neighbors, multiplied by edge weights if given.
 
-    Parameters
-    ----------
-    graph : Graph
-        A graph or a block with one edge type.
-    reduce : {"sum", "mean", "max", "min"}
-        ``"mean"`` divides by the number of in-edges, not by the sum of the weights.
-    feat : Tensor of shape (num_src, …)
-    edge_weight : Tensor of shape (E,) or (E, …), optional
-        In edge-ID order.
-
-    Returns
-    -------
-    Tensor of shape (num_dst, …)
-        0 for nodes without in-edges.
+    ``reduce`` is "sum", "mean" (divided by the number of in-edges, not by the sum of the weights),
+    "max" or "min". ``feat`` has shape (num_src, …) and ``edge_weight`` (E,) or (E, …), in edge-ID
+    order; the result has shape (num_dst, …), 0 for nodes without in-edges.
 
     Examples
     --------

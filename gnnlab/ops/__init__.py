@@ -19,15 +19,7 @@ from gnnlab.ops.sddmm import gsddmm, sddmm
 from gnnlab.ops.segment import segment_reduce
 from gnnlab.ops.spmm import gspmm, spmm
 
-__all__ = [
-    "edge_softmax",
-    "gsddmm",
-    "gspmm",
-    "relu_dropout",
-    "sddmm",
-    "segment_reduce",
-    "spmm",
-]
+__all__ = ["edge_softmax", "gsddmm", "gspmm", "relu_dropout", "sddmm", "segment_reduce", "spmm"]
 __all__ += list(NAMED)
 globals().update(NAMED)
 

@@ -75,21 +75,11 @@ def weighted_sum(
     weights: torch.Tensor | None = None,
     norm: str | None = None,
 ) -> torch.Tensor:
-    """Sum the rows of x at the other ends of each node's edges.
+    """Sum the rows of x at the other ends of each node's edges; zeros for nodes without edges.
 
-    Parameters
-    ----------
-    x : torch.Tensor
-        Shape (N, D), or (N, H, D) with weights for H heads.
-    weights : torch.Tensor, optional
-        Shape (E,), or (E, H); dtype of x.
-    norm : {"u", "v"}, optional
-        Divide the weight of each edge by the degree of this end: by the receiving end for a mean.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (groups.count, D) or (groups.count, H, D); zeros for nodes without edges.
+    ``x`` has shape (N, D), or (N, H, D) with weights for H heads, and ``weights`` (E,), or (E, H),
+    of the same dtype. ``norm`` divides the weight of each edge by the degree of an end, "u" or "v":
+    by the receiving end for a mean.
     """
     return _WeightedSum.apply(groups, x, weights, norm)  # type: ignore[no-any-return]
 

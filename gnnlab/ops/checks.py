@@ -22,21 +22,14 @@ _warned: set[str] = set()  # features that are checked mini-batch by mini-batch
 
 
 def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | None = None) -> None:
-    """Warn, once per tensor and its views, when a feature contains NaN or infinity.
+    """Warn, once per tensor and its views, when a feature ``what`` contains NaN or infinity.
 
     Such values may be intended, for instance for missing values, so they are not an error. But a
     single one silently makes the loss NaN. Tensors of integers, of 8-bit floats, with which torch
     does not compute, and of more than 2^28 elements are not checked.
 
-    Parameters
-    ----------
-    x : torch.Tensor
-        Shape (N, …).
-    what : str
-        Name of the feature, for the warning.
-    ids : torch.Tensor or range, optional
-        Shape (N,): the ID of each row, if ``x`` is only some rows of the feature. Then the warning
-        is given once per name, and the size does not matter.
+    If ``x`` is only some rows of the feature, ``ids`` are those of the rows. Then the warning is
+    given once per name, and the size does not matter.
     """
     if not x.is_floating_point() or x.itemsize == 1 or not x.numel():
         return

@@ -17,14 +17,9 @@ from gnnlab.kernels.dtypes import torch_ids_dtype
 
 
 class Groups:
-    """Rows, each of which belongs to one of ``count`` groups.
+    """``size`` rows, each of which belongs to one of ``count`` groups.
 
     Pass either the group of each row or, for rows sorted by group, where each group begins.
-
-    Attributes
-    ----------
-    count, size : int
-        Number of groups and of rows.
     """
 
     def __init__(
@@ -98,12 +93,6 @@ class NodeGroups(Groups):
     """The edges of a relation, grouped by their source ("u") or their destination ("v").
 
     ``order`` holds edge IDs here, and ``index`` is in edge-ID order.
-
-    Attributes
-    ----------
-    relation : Relation
-    end : str
-        The end by which the edges are grouped.
     """
 
     def __init__(self, relation: Relation, end: str) -> None:

@@ -73,22 +73,20 @@ def _document(
     operands: dict[str, str],
     result: str,
 ) -> Callable[..., torch.Tensor]:
+    rows = ", ".join(f"{operand} has one row per {owner}" for operand, owner in operands.items())
     ones = ", ".join("torch.ones(2)" for _ in operands)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "\n".join(
-        [
-            f"{summary}\n\n    Parameters\n    ----------",
-            "    g : Graph\n        A graph or a block with one edge type.",
-            *(
-                f"    {operand} : torch.Tensor\n        One row per {owner}, shape (N, …)."
-                for operand, owner in operands.items()
-            ),
-            f"\n    Returns\n    -------\n    torch.Tensor\n        One row per {result}.\n",
-            "    Examples\n    --------\n    >>> import gnnlab as dgl, torch",
-            "    >>> g = dgl.graph(([0, 1], [1, 0]))",
-            f"    >>> dgl.ops.{name}(g, {ones}).shape\n    torch.Size([2])\n    ",
-        ]
-    )
+    function.__doc__ = f"""{summary}
+
+    g is a graph or a block with one edge type; {rows}, the result has one per {result}.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0, 1], [1, 0]))
+    >>> dgl.ops.{name}(g, {ones}).shape
+    torch.Size([2])
+    """
     return function
 
 

@@ -6,30 +6,17 @@ Each operand belongs to the edge's source ("u"), its destination ("v") or the ed
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import HasRelation, Relation
 from gnnlab.ops import autograd
-from gnnlab.ops.checks import (
-    check_choice,
-    check_operand,
-    common_dtype,
-    feature_shape,
-    relation_of,
-)
+from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape, relation_of
 from gnnlab.ops.groups import NodeGroups
 
 OPS = ("add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs")
 TARGETS = ("u", "v", "e")
-_ARITHMETIC: dict[str, Callable[..., torch.Tensor]] = {
-    "add": torch.add,
-    "sub": torch.sub,
-    "mul": torch.mul,
-    "div": torch.div,
-}
 
 
 def gsddmm(
@@ -96,7 +83,7 @@ def sddmm(
     left, right = _rows(rel, lhs_target, left), _rows(rel, rhs_target, right)
     if op == "add" and lhs_target != "e" and tuple(left.shape[1:]) == shape:
         return left.add_(right)  # rows gathered here, which no gradient needs
-    return _ARITHMETIC[op](left, right)
+    return getattr(torch, op)(left, right)  # type: ignore[no-any-return]
 
 
 def _rows(rel: Relation, target: str, x: torch.Tensor) -> torch.Tensor:

@@ -16,13 +16,7 @@ import torch
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import HasRelation, Relation
 from gnnlab.ops import autograd
-from gnnlab.ops.checks import (
-    check_choice,
-    check_operand,
-    common_dtype,
-    feature_shape,
-    relation_of,
-)
+from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape, relation_of
 from gnnlab.ops.groups import NodeGroups
 
 OPS = ("copy_lhs", "copy_rhs", "add", "sub", "mul", "div")
@@ -66,11 +60,7 @@ def gspmm(
 
 
 def spmm(
-    rel: Relation,
-    op: str,
-    reduce: str,
-    ufeat: torch.Tensor | None,
-    efeat: torch.Tensor | None,
+    rel: Relation, op: str, reduce: str, ufeat: torch.Tensor | None, efeat: torch.Tensor | None
 ) -> torch.Tensor:
     """Do what :func:`gspmm` does, for one relation."""
     check_choice(op, OPS, "operation")

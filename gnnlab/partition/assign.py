@@ -44,20 +44,10 @@ def assign(
     objtype: str = "cut",
     num_trainers_per_machine: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose a part for every node, and a trainer within its part.
+    """Choose a part for every node, and a trainer within its part: shapes (N,), int32.
 
-    Parameters
-    ----------
-    g : Graph
-    num_parts, part_method, balance_ntypes, balance_edges, objtype
-        As for :func:`gnnlab.partition.partition_graph`.
-    num_trainers_per_machine : int
-        T; trainers p · T to p · T + T − 1 share part p.
-
-    Returns
-    -------
-    part, trainer : numpy.ndarray
-        Shape (N,), int32. The same array where T is 1.
+    Trainers p · T to p · T + T − 1 share part p, for T per machine; both arrays are the same where
+    T is 1. Other arguments are as for :func:`gnnlab.partition.partition_graph`.
 
     Examples
     --------

@@ -107,13 +107,6 @@ class GraphPartitionBook:
     edge_ranges : dict
         Canonical edge type → offsets likewise.
 
-    Attributes
-    ----------
-    node_ranges, edge_ranges : dict
-        As given, numpy arrays of int64.
-    partid : int
-        The part from which the book is read.
-
     Examples
     --------
     Two parts own users 0–1 and 2, and games 0 and 1–2.

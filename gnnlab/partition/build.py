@@ -141,12 +141,8 @@ def assemble_part(
 ) -> tuple[dict[str, Arrays], dict[EdgeType, Arrays]]:
     """Assemble the structure of one part in its form on disk.
 
-    Returns
-    -------
-    nodes : dict
-        Node type → {"halo": new type-wise IDs, ascending; "orig_id": of all local nodes}, int64.
-    edges : dict
-        Canonical edge type → {"indptr", "indices", "orig_id", "halo"}; see ``EdgePart``.
+    Returns node type → {"halo": new type-wise IDs, ascending; "orig_id": of all local nodes},
+    int64, and canonical edge type → {"indptr", "indices", "orig_id", "halo"}; see ``EdgePart``.
     """
     owned = {etype: graph.owned_edges(etype, part_id) for etype in graph.edges}
     halo_edges = graph.halo_edges(part_id, num_hops)

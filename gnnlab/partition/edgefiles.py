@@ -29,18 +29,10 @@ StrPath = str | os.PathLike[str]
 class EdgeFiles:
     """Validated edges in raw files, and the degree of each node.
 
-    Attributes
-    ----------
-    counts : dict
-        Node type → number of nodes.
-    first : dict
-        Node type → homogeneous ID of its first node.
-    num_edges : dict
-        Edge type → number of edges.
-    into : dict
-        Edge type → in-degrees, shape (N_dst,), int64.
-    degrees : numpy.ndarray
-        In- and out-edges of each node of any type, shape (N,), int64.
+    By node type, ``counts`` are the numbers of nodes, and ``first`` the homogeneous IDs of the
+    first ones; by edge type, ``num_edges`` are the numbers of edges, and ``into`` the in-degrees,
+    shape (N_dst,), int64. ``degrees`` counts in- and out-edges of each node of any type, shape
+    (N,).
     """
 
     def __init__(self, folder: Path, counts: dict[str, int], chunk: int, progress: bool) -> None:

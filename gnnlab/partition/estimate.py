@@ -21,11 +21,7 @@ from gnnlab.partition.assign import THIN_FROM, THINNED_TO
 from gnnlab.partition.metis import default_method
 
 # For each edge: bytes of memory besides the graph, seconds, and the assumed share of cut edges.
-_METHODS = {
-    "metis": (105, 5e-7, 0.25),
-    "ldg": (30, 3e-7, 0.25),
-    "random": (22, 1e-7, 1.0),
-}
+_METHODS = {"metis": (105, 5e-7, 0.25), "ldg": (30, 3e-7, 0.25), "random": (22, 1e-7, 1.0)}
 _BUILD_SECONDS = 2e-7  # an edge
 _BYTES_PER_SECOND = 3e8  # hashed and written
 _GIB = 2**30

@@ -21,12 +21,10 @@ from gnnlab.kernels.dtypes import ids_dtype
 
 
 class ExternalSort:
-    """Group rows by key, stably, in files.
+    """Group rows by key, stably, in files of a new folder.
 
     Parameters
     ----------
-    folder : Path
-        Created here; must not exist.
     indptr : ndarray
         Shape (keys + 1,), int64: rows of key k end up at ``indptr[k]`` to ``indptr[k + 1] - 1``.
     columns : dict

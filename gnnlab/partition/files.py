@@ -25,7 +25,6 @@ import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, check_file, file_error, reading
 from gnnlab.graph.names import EdgeType, check_name
-from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import numpy_dtype, read_dtype
 from gnnlab.partition.book import GraphPartitionBook
 
@@ -306,7 +305,7 @@ def open_arrays(
                 f"{info.file} {state}; copy it again from where {config.path} was made"
             )
     if verify:
-        with ThreadPoolExecutor(threads.num_threads()) as pool:
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
             digests = pool.map(_digest, [info.file for info in arrays.values()])
             for info, digest in zip(arrays.values(), digests, strict=True):
                 if digest != info.sha256:

@@ -25,7 +25,6 @@ def load_partition(
     ----------
     part_config : path
         The JSON file that ``partition_graph`` wrote.
-    part_id : int
     load_feats : bool
         Whether to open the features; else both dictionaries are empty.
 
@@ -67,7 +66,6 @@ def load_partition_book(
 
     Parameters
     ----------
-    part_config : path
     part_id : int
         Becomes ``book.partid``.
 
@@ -91,14 +89,8 @@ def load_partition_feats(
 
     Parameters
     ----------
-    part_config : path
-    part_id : int
     load_nodes, load_edges : bool
         If False, the result has None instead.
-
-    Returns
-    -------
-    node_feats, edge_feats : dict or None
     """
     nodes, edges = _features(open_part(part_config, part_id))
     return nodes if load_nodes else None, edges if load_edges else None

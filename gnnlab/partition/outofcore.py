@@ -41,13 +41,7 @@ from gnnlab.partition.assign import (
 from gnnlab.partition.build import Edges, IDMap, RenumberedGraph, renumber_nodes
 from gnnlab.partition.edgefiles import EdgeFiles, open_features, open_npy, release
 from gnnlab.partition.external import ExternalSort
-from gnnlab.partition.files import (
-    edge_folder,
-    edge_type_name,
-    file_name,
-    make_config,
-    node_folder,
-)
+from gnnlab.partition.files import edge_folder, edge_type_name, file_name, make_config, node_folder
 from gnnlab.partition.partition import check_type_names, parts_progress, write_part
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.random import generator

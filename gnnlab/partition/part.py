@@ -141,7 +141,6 @@ def open_part(
     ----------
     part_config : path or PartConfig
         The JSON file that ``partition_graph`` wrote, or the result of :func:`read_config`.
-    part_id : int
     verify : bool
         Whether to compare checksums and to check the structure. Reads each file once.
     load_feats : bool

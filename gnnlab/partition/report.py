@@ -100,10 +100,6 @@ def partition_report(
     mask : str, optional
         Node feature that marks nodes, counted for the types that have it.
 
-    Returns
-    -------
-    PartitionReport
-
     Examples
     --------
     >>> import gnnlab as dgl, tempfile, torch

@@ -33,7 +33,6 @@ import torch
 from gnnlab import kernels
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, file_error, writing
 from gnnlab.graph.names import check_name
-from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
 from gnnlab.partition.files import JSON_ENTRIES, ArrayInfo
 from gnnlab.system.staging import locked, replacing, try_lock
@@ -89,17 +88,10 @@ class ArrayFile:
 
 
 class PartitionWriter:
-    """Write a partitioned graph atomically.
+    """Write a partitioned graph atomically, to the folder of its JSON file, which is created.
 
     Threads hash and write arrays while the caller makes the next ones. Leaving the ``with`` block
     without :meth:`commit` changes nothing.
-
-    Parameters
-    ----------
-    out_path : path
-        Folder of the JSON file; created if it does not exist.
-    graph_name : str
-    num_parts : int
 
     Examples
     --------
@@ -137,7 +129,7 @@ class PartitionWriter:
                 except BaseException:
                     self._remove_staging()
                     raise
-        workers = min(threads.num_threads(), _WRITERS)
+        workers = min(torch.get_num_threads(), _WRITERS)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="partition")
         return self
 
@@ -224,17 +216,9 @@ class PartitionWriter:
         return self.folder / self._folders[int(part.removeprefix("part"))] / rest
 
     def commit(self, config: Mapping[str, Any]) -> Path:
-        """Publish the new result, replacing an older one.
+        """Publish the new result, replacing an older one; return the path of the JSON file.
 
-        Parameters
-        ----------
-        config : dict
-            Content of the JSON file; the folders and the list of arrays are added here.
-
-        Returns
-        -------
-        Path
-            The JSON file.
+        ``config`` is its content; the folders and the list of arrays are added here.
         """
         while self._waiting:
             self._waiting.popleft()[0].result()
@@ -271,17 +255,9 @@ def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.
     """Replace the arrays of a written partition whose paths start with ``prefix``.
 
     Each file is replaced at once, the JSON file last. If the process is killed before that, a
-    checksum differs, and opening the part says so.
-
-    Parameters
-    ----------
-    part_config : Path
-        The JSON file.
-    prefix : str
-        ``"part0/node_data/"``, for example.
-    arrays : dict
-        Path as in the JSON file → tensor: all that the partition has under ``prefix`` afterwards.
-        May be mapped from the files that are replaced.
+    checksum differs, and opening the part says so. ``arrays`` are all that the partition has under
+    the prefix, as "part0/node_data/", afterwards, by path in the JSON file; they may be mapped from
+    the replaced files.
     """
     content = json.loads(part_config.read_text("utf-8-sig"))
     part, kind, _ = prefix.split("/")

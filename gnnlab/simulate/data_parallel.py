@@ -21,16 +21,10 @@ from gnnlab.simulate.scheduler import VirtualRank, current_rank
 class SimulatedDataParallel(torch.nn.Module):
     """A model whose gradients are the means over all ranks.
 
-    Parameters
-    ----------
-    device_ids, output_device
-        Must be None: a simulation runs on the CPU.
-    broadcast_buffers : bool
-        Whether each forward pass first copies the buffers of rank 0 to all ranks.
-    find_unused_parameters : bool
-        Whether parameters may get no gradient in a backward pass.
-    **kwargs
-        Accepted and ignored: they change how gradients are sent, not their values.
+    With ``broadcast_buffers`` each forward pass first copies the buffers of rank 0 to all ranks;
+    with ``find_unused_parameters`` parameters may get no gradient in a backward pass. A simulation
+    runs on the CPU: device IDs must be None. Other options of torch's are ignored: they change how
+    gradients are sent, not their values.
     """
 
     def __init__(

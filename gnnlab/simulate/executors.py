@@ -57,10 +57,7 @@ class Recorded:
 class SimulatedSamplers:
     """The sampler processes of one simulated trainer.
 
-    Parameters
-    ----------
-    processes : sequence of context.Process
-        Each has a context of its own, and therefore its own connections and its own cache.
+    Each has a context of its own, and therefore its own connections and its own cache.
     """
 
     def __init__(self, processes: Sequence[context.Process], recorder: Recorder) -> None:

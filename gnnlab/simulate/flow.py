@@ -21,21 +21,11 @@ _FULL = 1e-9  # a resource with at most this share left is used up
 
 
 def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.ndarray:
-    """Return the max-min fair rates of activities.
+    """Return the max-min fair rates of activities: shape (A,), units per second.
 
-    Parameters
-    ----------
-    usage : ndarray
-        Shape (A, R), float64: what a unit of activity a takes of resource r.
-    caps : ndarray
-        Shape (A,): highest rate of each activity.
-    capacity : ndarray
-        Shape (R,): how much of each resource there is per second.
-
-    Returns
-    -------
-    ndarray
-        Shape (A,), units per second.
+    ``usage``, shape (A, R), float64, is what a unit of an activity takes of a resource; ``caps``
+    are the highest rates, and ``capacity``, shape (R,), how much of each resource there is per
+    second.
     """
     rates, left = np.zeros(len(usage)), capacity.astype(float)
     rising = np.ones(len(usage), bool)
@@ -54,15 +44,7 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
 class FairFlow:
     """The activities of some actors, at most one of each at a time, and the clock.
 
-    Parameters
-    ----------
-    capacity : ndarray
-        Shape (R,): how much of each resource there is per second.
-
-    Attributes
-    ----------
-    now : float
-        Seconds since the beginning.
+    ``capacity`` is as for :func:`fair_rates`, and ``now`` the seconds since the beginning.
     """
 
     def __init__(self, num_actors: int, capacity: np.ndarray) -> None:
@@ -75,16 +57,10 @@ class FairFlow:
     def begin(
         self, actor: int, size: float, usage: Mapping[int, float], cap: float = np.inf
     ) -> None:
-        """Begin an activity of an actor.
+        """Begin an activity of an actor, of a size above 0.
 
-        Parameters
-        ----------
-        size : float
-            Above 0.
-        usage : dict
-            Resource → how much a unit takes of it. An activity that takes nothing needs a cap.
-        cap : float
-            Highest rate, units per second.
+        ``usage`` is resource → how much a unit takes of it, and ``cap`` the highest rate, units per
+        second, which an activity that takes nothing needs.
         """
         self._usage[actor] = 0
         for resource, share in usage.items():

@@ -47,14 +47,9 @@ def exchange(
 ) -> list[Any]:
     """Contribute a value, which must not change later; return the values of all ranks.
 
-    Parameters
-    ----------
-    what : str
-        Name of the call; all ranks must make the same calls in the same order.
-    num_bytes : int
-        Bytes that a ring all-reduce would sum for this call; 0 for a barrier.
-    kind : str
-        Kind of the event that the replay makes of it.
+    All ranks must make the same calls in the same order, ``what``. ``num_bytes`` are those that a
+    ring all-reduce would sum for this call, 0 for a barrier; ``kind`` is that of the event that the
+    replay makes of it.
     """
     if not me.in_group:
         raise InvalidInput(
@@ -223,13 +218,10 @@ REFUSED = (
 
 @contextmanager
 def replaced(owner: Any, functions: dict[str, Callable[..., Any]]) -> Iterator[None]:
-    """Replace functions of a module or class in the threads of virtual ranks only.
+    """Replace functions of a module or class, by name, in the threads of virtual ranks only.
 
-    Parameters
-    ----------
-    functions : dict
-        Name → function; its first argument is the :class:`VirtualRank`. Its parameters ``group``
-        and ``async_op``, if it has them, are handled here.
+    The first argument of each is the :class:`VirtualRank`. Its parameters ``group`` and
+    ``async_op``, if it has them, are handled here.
     """
     originals = {name: getattr(owner, name) for name in functions if hasattr(owner, name)}
     for name, original in originals.items():

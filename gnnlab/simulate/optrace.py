@@ -29,17 +29,9 @@ class Work:
 class RoundTrip:
     """Messages to servers, all sent at once, and their replies.
 
-    Attributes
-    ----------
-    kind : str
-    out, back : dict
-        Machine → bytes of requests and of replies.
-    serve : dict
-        Machine → seconds that its servers compute.
-    here : float
-        Seconds of work that the asking process does while it waits.
-    requests, rows : int
-    step : int or None
+    ``out`` and ``back`` are machine → bytes of requests and of replies, ``serve`` machine → seconds
+    that its servers compute, and ``here`` the seconds of work that the asking process does while it
+    waits.
     """
 
     kind: str
@@ -54,17 +46,9 @@ class RoundTrip:
 
 @dataclass(slots=True)
 class Collective:
-    """A barrier or an all-reduce of all trainers.
+    """A barrier ("wait") or an all-reduce ("allreduce") of all trainers.
 
-    Attributes
-    ----------
-    kind : str
-        "wait", or "allreduce".
-    number : int
-        The same on all ranks.
-    bytes : int
-        Bytes that each rank contributes to the sum; 0 for a barrier.
-    step : int or None
+    ``number`` is the same on all ranks; ``bytes`` are those that each rank contributes to the sum.
     """
 
     kind: str
@@ -99,15 +83,9 @@ class LoaderPass:
 
 @dataclass
 class Track:
-    """The op trace of one thread or process of a trainer.
+    """The op trace of one thread or process of a trainer: ops of the classes of this module.
 
-    Attributes
-    ----------
-    rank, machine : int
-    name : str
-        "trainer", "prefetch", or "sampler-0", "sampler-1", ….
-    ops : list
-        Instances of the op classes of this module.
+    Its name is "trainer", "prefetch", or "sampler-0", "sampler-1", ….
     """
 
     rank: int
@@ -117,19 +95,10 @@ class Track:
 
 
 class Recorder:
-    """Records the op traces of one trainer.
+    """Records the op traces of one trainer, by name; the first is that of the main thread.
 
-    Parameters
-    ----------
-    clock : callable
-        Returns processor seconds; by default those of this thread.
-
-    Attributes
-    ----------
-    tracks : dict
-        Name → Track; the first is that of the main thread.
-    step : int or None
-        Number of the mini-batch that the trainer computes on.
+    ``clock`` returns processor seconds, by default those of this thread. ``step`` is the number of
+    the mini-batch that the trainer computes on.
     """
 
     def __init__(

@@ -38,18 +38,11 @@ _Steps = Generator[tuple[float, Mapping[int, float]] | None, None, None]
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines and their processors.
+    """The machines and their processors, each with a number of cores.
 
-    Attributes
-    ----------
-    count : int
-    cores : float
-        Processor cores of each machine.
-    shared : float or None
-        Cores that all machines share, where one computer runs them all; replaces ``cores``.
-    slowdown : dict
-        Kind of work → how many times the measured processor seconds it takes on these machines; 1
-        for other kinds. Kinds are "sample", "fetch", "compute", and "serve" for servers.
+    If one computer runs them all, ``shared`` is the number of cores that they share, instead of
+    ``cores``. ``slowdown`` is kind of work → how many times the measured processor seconds it takes
+    on these machines, by default 1: "sample", "fetch", "compute", and "serve" for servers.
     """
 
     count: int
@@ -61,14 +54,9 @@ class Machines:
 def replay(
     tracks: Sequence[Track], network: Network, machines: Machines, free: Sequence[str] = ()
 ) -> Timing:
-    """Compute start and duration of everything.
+    """Compute start and duration of everything, for all tracks of all trainers.
 
-    Parameters
-    ----------
-    tracks : sequence of Track
-        All tracks of all trainers.
-    free : sequence of str
-        Names in :data:`FREE` of what is to take no time.
+    ``free`` are names in :data:`FREE` of what is to take no time.
 
     Examples
     --------

@@ -91,7 +91,6 @@ class SimulationResult:
         Parameters
         ----------
         network : Network, optional
-        cores, shared_cores : float, optional
         slowdown : dict, optional
             As for :func:`gnnlab.simulate.simulate`. Those of this run by default.
         """

@@ -42,17 +42,8 @@ class _Stopped(BaseException):
 class VirtualRank:
     """One simulated trainer: a thread, and the state that its process would have.
 
-    Attributes
-    ----------
-    rank : int
-    waiting_at : str or None
-        The rendezvous at which the rank is blocked.
-    recorder : Recorder
-        Its op traces.
-    in_group : bool
-        Whether it is in the process group of ``torch.distributed``.
-    num_calls : int
-        Number of calls of ``torch.distributed`` so far.
+    ``waiting_at`` is the rendezvous at which the rank is blocked, ``in_group`` says whether it is
+    in the process group of ``torch.distributed``, of which it has called ``num_calls`` functions.
     """
 
     recorder: Recorder
@@ -85,10 +76,7 @@ def current_rank() -> VirtualRank | None:
 class Scheduler:
     """The virtual ranks of a run, of which one runs at a time.
 
-    Parameters
-    ----------
-    environments : list of dict
-        Environment variables of each rank, in addition to those of this process.
+    ``environments`` are the environment variables of each, in addition to those of this process.
     """
 
     def __init__(self, environments: list[dict[str, str]]) -> None:

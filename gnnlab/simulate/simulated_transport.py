@@ -58,15 +58,7 @@ class Cluster:
 
 
 class SimulatedTransport(ServerTransport):
-    """The servers of a simulated job, as one trainer or sampler sees them.
-
-    Parameters
-    ----------
-    virtual_rank : VirtualRank
-        The trainer.
-    recorder : Recorder
-        Records its op trace.
-    """
+    """The servers of a simulated job, as one trainer or sampler sees them; records its op trace."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from functools import partial
 from io import StringIO
@@ -216,18 +216,15 @@ class Simulation:
             For a script, one list may hold all command-line arguments.
         timeout : float
             Seconds after which the run fails.
-
-        Returns
-        -------
-        SimulationResult
         """
         if len(args) == 1 and isinstance(args[0], list) and not callable(what):
             args = tuple(args[0])
         cluster = Cluster(self.config, self._parts, self.servers_per_machine)
         scheduler = Scheduler([self._environment(rank) for rank in range(self.num_ranks)])
         transports: list[SimulatedTransport] = []
+        clock = () if self.threads == 1 else (time.perf_counter,)
         for each in scheduler.ranks:
-            each.recorder = self._recorder(each.rank)
+            each.recorder = Recorder(each.rank, each.rank // self.trainers_per_machine, *clock)
 
         def run_rank(rank: int) -> Any:
             me = scheduler.ranks[rank]
@@ -249,22 +246,21 @@ class Simulation:
 
         with ExitStack() as around:
             around.enter_context(_replacements())
-            around.enter_context(_threads(self.threads))
-            around.enter_context(_frozen())
-            if not callable(what):
-                around.enter_context(_command_line(what, args))
+            around.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(self.threads)
+            around.callback(gc.unfreeze)
+            gc.freeze()  # scanning existing objects for garbage would count as work
+            if not callable(what):  # its arguments, and modules of its folder
+                around.callback(sys.path.__setitem__, slice(None), list(sys.path))
+                sys.path.insert(0, str(Path(what).resolve().parent))
+                around.callback(setattr, sys, "argv", sys.argv)
+                sys.argv = [str(what), *map(str, args)]
             returned = scheduler.run(run_rank, timeout)
         tracks = [track for each in scheduler.ranks for track in each.recorder.tracks.values()]
         traffic = Traffic(self.num_machines)
         for transport in transports:
             traffic.update(transport.traffic)
         return SimulationResult(self.network, self.machines, tracks, traffic, returned)
-
-    def _recorder(self, rank: int) -> Recorder:
-        machine = rank // self.trainers_per_machine
-        if self.threads == 1:
-            return Recorder(rank, machine)
-        return Recorder(rank, machine, time.perf_counter)
 
     def _job(self, rank: int, role: str = "trainer") -> JobSettings:
         machine, local_rank = divmod(rank, self.trainers_per_machine)
@@ -353,50 +349,15 @@ def _replacements() -> Iterator[None]:
         stack.enter_context(group.replaced(dist, functions))
         # Functions of a notebook may have imported the class before the run.
         stack.enter_context(group.replaced(originals[0][1], {"__init__": _become_simulated}))
-        for module, _ in originals:
+        for module, original in originals:
+            stack.callback(setattr, module, "DistributedDataParallel", original)
             module.DistributedDataParallel = SimulatedDataParallel  # type: ignore[attr-defined]
-        try:
-            yield
-        finally:
-            for module, original in originals:
-                module.DistributedDataParallel = original  # type: ignore[attr-defined]
+        yield
 
 
 def _become_simulated(me: VirtualRank, model: Any, *args: Any, **kwargs: Any) -> None:
     model.__class__ = SimulatedDataParallel
     model.__init__(*args, **kwargs)
-
-
-@contextmanager
-def _frozen() -> Iterator[None]:
-    """Exempt existing objects from garbage collection: scanning them would count as work."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
-def _command_line(script: Any, arguments: Sequence[Any]) -> Iterator[None]:
-    """Set ``sys.argv`` for a script, and let it import modules of its folder."""
-    argv, path = sys.argv, list(sys.path)
-    sys.argv = [str(script), *map(str, arguments)]
-    sys.path.insert(0, str(Path(script).resolve().parent))
-    try:
-        yield
-    finally:
-        sys.argv, sys.path[:] = argv, path
 
 
 def _run_script(script: Any) -> Any:

@@ -15,16 +15,10 @@ from gnnlab.trace import Event
 
 @dataclass(frozen=True)
 class Epoch:
-    """A loader's pass over its batches, on all ranks.
+    """A loader's pass over its batches, from the first rank's begin to the last rank's end.
 
-    Attributes
-    ----------
-    start, seconds : float
-        From when the first rank begins it to when the last rank ends it.
-    steps : int
-        Largest number of mini-batches of a rank.
-    parts : dict
-        Kind → mean seconds of a trainer.
+    ``steps`` is the largest number of mini-batches of a rank, and ``parts`` kind → mean seconds of
+    a trainer.
     """
 
     start: float
@@ -35,18 +29,11 @@ class Epoch:
 
 @dataclass
 class Timing:
-    """Start and duration of everything in a run.
+    """Start and duration of everything in a run; ``seconds`` until the last trainer ends.
 
-    Attributes
-    ----------
-    seconds : float
-        Until the last trainer ends.
-    events : list of Event
-        Sorted by start; times from 0.
-    epochs : list of Epoch
-    parts : dict
-        Kind → mean seconds of a trainer's main thread. The time that it waits for a mini-batch
-        counts under the kind of what the sampler or prefetch thread does meanwhile.
+    ``events`` are sorted by start, from 0. ``parts`` is kind → mean seconds of a trainer's main
+    thread. The time that it waits for a mini-batch counts under the kind of what the sampler or
+    prefetch thread does meanwhile.
     """
 
     seconds: float = 0.0

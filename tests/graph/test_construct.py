@@ -87,7 +87,7 @@ def test_edges_of_a_row_in_another_order_than_their_ids(kind: str) -> None:
         ([0, 2, 1, 3], [0, 1, 2], [], "never fall"),
         ([1, 2, 3], [0, 1, 2], [], "must start at 0"),
         ([0, 1, 2], [0, 1, 2], [], "end at the number of indices, 3"),
-        ([], [], [], "must start at 0"),
+        ([], [], [], "indptr of shape"),
         ([0, 1, 2], [0, 1], [0, 0], "permutation of 0 … 1"),
         ([0, 1, 2], [0, 1], [0], "permutation of 0 … 1"),
         ([0, 1, 2], [0, 1], [1, 2], "permutation of 0 … 1"),

@@ -8,9 +8,7 @@
     for minibatch in gb.DataLoader(pipe.copy_to("cpu")):
         minibatch.blocks, minibatch.node_features["feat"], minibatch.labels
 
-References
-----------
-DGL user guide (2.x), chapter 6, "Stochastic Training on Large Graphs".
+See DGL's user guide (2.x), chapter 6, "Stochastic Training on Large Graphs".
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 The folder's ``metadata.yaml`` describes its files::
 
-    dataset_name: mine
     graph:
       nodes: [{num: 1000}]                     # or {type: user, num: 1000} for each type
       edges: [{format: csv, path: edges.csv}]  # or with type: "user:likes:item"
@@ -10,13 +9,10 @@ The folder's ``metadata.yaml`` describes its files::
       - {domain: node, name: feat, format: numpy, in_memory: true, path: feat.npy}
     tasks:
       - name: node_classification
-        num_classes: 10
         train_set:
           - data: [{name: seeds, format: numpy, path: train.npy}, {name: labels, ...}]
 
-References
-----------
-DGL user guide (2.x), chapter 6, "Composing OnDiskDataset from raw data".
+See DGL's user guide (2.x), chapter 6, "Composing OnDiskDataset from raw data".
 """
 
 from __future__ import annotations
@@ -37,6 +33,7 @@ from gnnlab.compat.graphbolt.features import (
     TorchBasedFeature,
     TorchBasedFeatureStore,
     read_array,
+    wide,
 )
 from gnnlab.compat.graphbolt.graph import ARRAYS, FusedCSCSamplingGraph, from_dglgraph
 from gnnlab.compat.graphbolt.itemset import HeteroItemSet, ItemSet
@@ -96,8 +93,7 @@ class OnDiskDataset(Dataset):
 
     ``include_original_edge_id`` keeps edge IDs, in the order of the files, as an edge attribute;
     edge features need it. Files are read as they are, but for a graph that
-    :func:`preprocess_ondisk_dataset` has written. ``force_preprocess`` and
-    ``auto_cast_to_optimal_dtype`` have no effect.
+    :func:`preprocess_ondisk_dataset` has written. Other options have no effect.
     """
 
     def __init__(self, path: str, include_original_edge_id: bool = False, **options: Any) -> None:
@@ -128,13 +124,13 @@ class OnDiskDataset(Dataset):
         self.feature = TorchBasedFeatureStore([self._described(each) for each in features])
         wanted = [tasks] if isinstance(tasks, str) else tasks
         found = self.yaml_data.get("tasks") or []
-        self.tasks = [
-            self._read_task(each) for each in found if wanted is None or each.get("name") in wanted
-        ]
-        missing = set(wanted or ()) - {task.metadata.get("name") for task in self.tasks}
-        if missing:
-            names = [each.get("name") for each in found]
+        names = [each.get("name") for each in found]
+        if missing := set(wanted or ()) - set(names):
             raise NotFound(f"there is no task {sorted(missing)}; there are {names}")
+        self.tasks = []
+        for each in found if wanted is None else (x for x in found if x.get("name") in wanted):
+            metadata = {key: value for key, value in each.items() if key not in _SETS}
+            self.tasks.append(Task(metadata, *(self._read_set(each.get(name)) for name in _SETS)))
         return self
 
     def _described(self, entry: Mapping[str, Any]) -> OnDiskFeatureData:
@@ -197,21 +193,15 @@ class OnDiskDataset(Dataset):
             path.write_text(yaml.safe_dump(told))
         return str(path)
 
-    def _read_task(self, described: Mapping[str, Any]) -> Task:
-        metadata = {k: v for k, v in described.items() if k not in _SETS}
-        return Task(metadata, *(self._read_set(described.get(name)) for name in _SETS))
-
     def _read_set(self, described: Any) -> Any:
         found = {}
         for each in described or ():
-            columns = [
+            columns = tuple(
                 torch.from_numpy(read_array(self._folder / d["path"], d.get("format", "numpy")))
                 for d in each["data"]
-            ]
-            names = tuple(d.get("name") for d in each["data"])
-            found[each.get("type")] = ItemSet(
-                tuple(columns), names=None if None in names else names
             )
+            names = tuple(d.get("name") for d in each["data"])
+            found[each.get("type")] = ItemSet(columns, None if None in names else names)
         if None in found:
             return found[None]
         return HeteroItemSet(found) if found else None
@@ -249,13 +239,9 @@ class LegacyDataset(Dataset):
         self.tasks = [Task(metadata, *sets)]
         self.dataset_name = getattr(legacy, "name", type(legacy).__name__)
         self.feature = BasicFeatureStore(
-            {("node", None, name): _as_feature(rows) for name, rows in data.items()}
+            {("node", None, name): TorchBasedFeature(wide(x)) for name, x in data.items()}
         )
         self.graph = from_dglgraph(g, is_homogeneous=True)
-
-
-def _as_feature(rows: torch.Tensor) -> TorchBasedFeature:
-    return TorchBasedFeature(rows if rows.dim() > 1 else rows[:, None])
 
 
 class BuiltinDataset(LegacyDataset):

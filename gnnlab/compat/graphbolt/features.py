@@ -68,10 +68,8 @@ class TorchBasedFeature(Feature):
     def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
         """Replace some rows, or all."""
         rows = len(value) if ids is None else len(ids)
-        if value.shape != (rows, *self.size()):
-            raise BadArgument(
-                f"expected {rows} rows of shape {tuple(self.size())}; found {tuple(value.shape)}"
-            )
+        if value.shape != (shape := (rows, *self.size())):
+            raise BadArgument(f"expected rows of shape {shape}; found {tuple(value.shape)}")
         if ids is None:
             self._tensor = value
         else:
@@ -107,7 +105,7 @@ class DiskBasedFeature(TorchBasedFeature):
     def __init__(self, path: str, metadata: Any = None, num_threads: int | None = None) -> None:
         with reading(path, InvalidInput):
             rows = torch.from_numpy(np.load(path, mmap_mode="c"))
-        super().__init__(_wide(rows), metadata)
+        super().__init__(wide(rows), metadata)
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
         """Return some rows, or all."""
@@ -183,9 +181,9 @@ class CachedFeature(Feature):
 def cpu_cached_feature(
     fallback_features: Any, max_cache_size_in_bytes: int, *_: Any, **options: Any
 ) -> Any:
-    """Keep rows that are read in memory; ``policy`` and ``pin_memory`` have no effect.
+    """Keep rows of a feature that are read in memory; other options have no effect.
 
-    Takes a feature, or a dict of features, which share the bytes in proportion to their own.
+    Features in a dict share the bytes in proportion to their own.
     """
     return wrap_with_cached_feature(CachedFeature, fallback_features, max_cache_size_in_bytes)
 
@@ -276,7 +274,7 @@ def _feature_of(data: Any) -> Feature:
     extra = getattr(data, "extra_fields", None)
     if data.format == "numpy" and not data.in_memory:
         return DiskBasedFeature(data.path, extra)
-    return TorchBasedFeature(_wide(torch.from_numpy(read_array(data.path, data.format))), extra)
+    return TorchBasedFeature(wide(torch.from_numpy(read_array(data.path, data.format))), extra)
 
 
 def read_array(path: Any, kind: str) -> np.ndarray:
@@ -293,7 +291,8 @@ def read_array(path: Any, kind: str) -> np.ndarray:
     raise InvalidInput(f"{path} has the format {kind!r}; known are csv, numpy and torch")
 
 
-def _wide(rows: torch.Tensor) -> torch.Tensor:
+def wide(rows: torch.Tensor) -> torch.Tensor:
+    """Return rows of two dimensions or more."""
     return rows[:, None] if rows.dim() == 1 else rows
 
 
@@ -320,13 +319,10 @@ class FeatureFetcher(Stage):
         nodes = minibatch.node_ids()
         if nodes is None:  # nothing was sampled: the seeds are the nodes
             nodes = minibatch.seeds
-        minibatch.set_node_features(self._read("node", self.node_feature_keys, nodes))
-        minibatch.set_edge_features(
-            [
-                self._read("edge", self.edge_feature_keys, minibatch.edge_ids(i))
-                for i in range(minibatch.num_layers())
-            ]
-        )
+        layers = [minibatch.edge_ids(i) for i in range(minibatch.num_layers())]
+        minibatch.node_features = self._read("node", self.node_feature_keys, nodes)
+        keys = self.edge_feature_keys
+        minibatch.edge_features = [self._read("edge", keys, ids) for ids in layers]
         return minibatch
 
     def _read(self, domain: str, keys: Any, ids: Any) -> dict[Any, torch.Tensor]:

@@ -29,6 +29,7 @@ from gnnlab.graph.block import Block
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, ONE_ETYPE
+from gnnlab.kernels import gather
 from gnnlab.random import generator
 
 ORIGINAL_EDGE_ID = "_ORIGINAL_EDGE_ID"
@@ -68,9 +69,7 @@ class FusedCSCSamplingGraph(SamplingGraph):
         edge_attributes: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         if len(csc_indptr) < 1 or int(csc_indptr[-1]) != len(indices):
-            raise BadArgument(
-                f"csc_indptr must end at the number of edges, which is {len(indices)}"
-            )
+            raise BadArgument(f"csc_indptr must end at the number of edges, {len(indices)}")
         self.csc_indptr, self.indices = csc_indptr, indices
         self.node_type_offset, self.type_per_edge = node_type_offset, type_per_edge
         self.node_type_to_id, self.edge_type_to_id = node_type_to_id, edge_type_to_id
@@ -87,11 +86,9 @@ class FusedCSCSamplingGraph(SamplingGraph):
         offset, types = self.node_type_offset, self.type_per_edge
         nodes, edges = self.node_type_to_id, self.edge_type_to_id
         if offset is None or types is None or nodes is None or edges is None:
-            if any(each is not None for each in (offset, types, nodes, edges)):
-                raise BadArgument(
-                    "a graph with types has node_type_offset, type_per_edge, node_type_to_id and "
-                    "edge_type_to_id"
-                )
+            given = {name: getattr(self, name) is not None for name in ARRAYS[2:6]}
+            if any(given.values()):
+                raise BadArgument(f"a graph with types needs all of these: {given}")
             return
         if not all(isinstance(each, str) for each in (*nodes, *edges)):
             raise BadArgument(f"types have names; found {list(nodes)} and {list(edges)}")
@@ -266,9 +263,10 @@ class FusedCSCSamplingGraph(SamplingGraph):
         try:
             given = torch.as_tensor(fanouts)
             numbers = [int(number) for number in given.flatten().tolist()]
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise BadArgument(f"a fanout is a number or a tensor; found {fanouts!r}") from error
-        if given.dim() > 1 or len(numbers) not in {1, len(known)} or min(numbers) < -1:
+            is_right = given.dim() < 2 and len(numbers) in {1, len(known)} and min(numbers) >= -1
+        except (TypeError, ValueError, RuntimeError):
+            is_right = False
+        if not is_right:
             raise BadArgument(
                 f"a fanout is one number, at least -1, or one for each of {len(known)} edge types; "
                 f"found {fanouts!r}"
@@ -366,14 +364,10 @@ def subgraph_of_block(graph: FusedCSCSamplingGraph, block: Block) -> SampledSubg
         for name in ORIGINAL_EDGE_ID, _POSITION:
             if name in known.edge_frames[etype]:
                 column = known.edge_frames[etype][name]
-                frame.defer(EID, partial(_rows, column, frame[EID]))
+                frame.defer(EID, partial(gather.rows, column, frame[EID]))
                 break
     is_typed = graph.edge_type_to_id is not None
     return SampledSubgraph.of_block(block, is_typed, graph.indices.dtype)
-
-
-def _rows(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    return values[ids.long()]
 
 
 def _attribute(known: Mapping[str, torch.Tensor] | None, name: str, what: str) -> torch.Tensor:

@@ -25,16 +25,16 @@ class ItemSet:
     """
 
     def __init__(self, items: Any, names: str | Sequence[str] | None = None) -> None:
-        is_number = isinstance(items, int) or (isinstance(items, torch.Tensor) and not items.dim())
-        self._shown = items if is_number else items if isinstance(items, tuple) else (items,)
-        self._columns = [torch.arange(items)] if is_number else list(self._shown)
-        if isinstance(items, torch.Tensor) and is_number:
-            self._columns = [self._columns[0].to(items.dtype)]
+        is_tensor = isinstance(items, torch.Tensor)
+        if isinstance(items, int) or (is_tensor and not items.dim()):
+            dtype = items.dtype if is_tensor else None
+            self._shown, self._columns = items, [torch.arange(int(items), dtype=dtype)]
+        else:
+            self._shown = items if isinstance(items, tuple) else (items,)
+            self._columns = list(self._shown)
         for column in self._columns:
             if not hasattr(column, "__len__") or not hasattr(column, "__getitem__"):
-                raise BadType(
-                    f"items are a number, a tensor, or a sequence; found {type(column).__name__}"
-                )
+                raise BadType(f"items are a number or a sequence; found {type(column).__name__}")
         sizes = {len(column) for column in self._columns}
         if len(sizes) > 1:
             raise BadArgument(f"each name has one value per item; found {sorted(sizes)} values")
@@ -62,10 +62,7 @@ class ItemSet:
 
 
 class HeteroItemSet:
-    """Item sets by node or edge type (``"user:likes:item"``), numbered one after the other.
-
-    All have the same names.
-    """
+    """Item sets of the same names by node or edge type, numbered one after the other."""
 
     def __init__(self, itemsets: Mapping[str, ItemSet]) -> None:
         self._itemsets = dict(itemsets)

@@ -38,9 +38,7 @@ def seed_type_str_to_ntypes(seed_type: str, seed_size: int) -> list[str]:
     if seed_size == 2 and len(names) == 3:
         return [names[0], names[2]]
     if len(names) != seed_size:
-        raise BadArgument(
-            f"seeds of type {seed_type!r} must have {len(names)} columns; found {seed_size}"
-        )
+        raise BadArgument(f"seeds of {seed_type!r} have {len(names)} columns; found {seed_size}")
     return names
 
 
@@ -79,8 +77,8 @@ class Batch:
     def pin_memory(self) -> Any:
         """Move the tensors to pinned memory, and return this object."""
         for name in self.FIELDS:
-            value = mapped(getattr(self, name), lambda x: x if x is None else x.pin_memory())
-            setattr(self, name, value)
+            pinned = mapped(getattr(self, name), lambda x: x if x is None else x.pin_memory())
+            setattr(self, name, pinned)
         return self
 
     def __repr__(self) -> str:
@@ -100,9 +98,7 @@ class CSCFormatBase(Batch):
     def __init__(self, indptr: torch.Tensor, indices: torch.Tensor) -> None:
         self.indptr, self.indices = indptr, indices
         if indptr.numel() and int(indptr[-1]) != len(indices):
-            raise BadArgument(
-                f"indptr ends at {int(indptr[-1])}, but there are {len(indices)} indices"
-            )
+            raise BadArgument(f"indptr ends at {int(indptr[-1])}, not at {len(indices)} indices")
 
     def columns(self) -> torch.Tensor:
         """Column of each edge, shape (E,)."""
@@ -270,10 +266,9 @@ def expand_indptr(
 
 
 def unique_and_compact(nodes: Any, *_: Any) -> tuple[Any, Any]:
-    """Number the nodes of some tensors together, in the order in which they first appear.
+    """Number the nodes of a list of tensors, or of lists by type, in the order of first appearance.
 
-    ``nodes`` is a list of tensors, or such lists by node type. Returns the distinct nodes, and the
-    tensors with the new numbers.
+    Returns the distinct nodes, and the tensors with the new numbers.
     """
     return _numbered(nodes, _distinct)
 
@@ -286,10 +281,6 @@ def _distinct(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     order = torch.argsort(first)
     numbers = torch.argsort(order)[at]
     return known[order], numbers.to(known.dtype) if rows is None else numbers
-
-
-def _one_by_one(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return nodes, torch.arange(len(nodes), device=nodes.device)
 
 
 def _numbered(nodes: Any, number: Callable[[Any], Any]) -> tuple[Any, Any]:
@@ -305,15 +296,17 @@ def unique_and_compact_csc_formats(
 ) -> tuple[Any, Any]:
     """Number the rows of sampled edges, which are IDs in the graph, after the columns' nodes.
 
-    Takes edges and nodes of the columns, or dicts of them by type. Returns the nodes of the rows,
-    and the edges with rows numbered as they stand there.
+    Returns the nodes of the rows, and the edges with rows numbered as they stand there; by type if
+    the edges and the nodes are.
     """
     return _compacted(csc_formats, unique_dst_nodes, _distinct)
 
 
 def compact_csc_format(csc_formats: Any, dst_nodes: Any, *_: Any) -> tuple[Any, Any]:
     """As :func:`unique_and_compact_csc_formats`, but each row has a number of its own."""
-    return _compacted(csc_formats, dst_nodes, _one_by_one)
+    return _compacted(
+        csc_formats, dst_nodes, lambda ids: (ids, torch.arange(len(ids), device=ids.device))
+    )
 
 
 def _compacted(csc_formats: Any, dst_nodes: Any, number: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -60,13 +60,10 @@ def minibatcher_default(batch: Any, names: tuple[str, ...] | None) -> Any:
     for i, name in enumerate(names):
         if not hasattr(made, name):
             warnings.warn(f"a MiniBatch has no attribute {name!r}: it gets one", stacklevel=2)
-        values = {k: _value(v, i) for k, v in batch.items()} if typed else _value(batch, i)
-        setattr(made, name, values)
+        by_type = batch if typed else {"": batch}
+        values = {k: v[i] if isinstance(v, tuple) else v for k, v in by_type.items()}
+        setattr(made, name, values if typed else values[""])
     return made
-
-
-def _value(batch: Any, number: int) -> Any:
-    return batch[number] if isinstance(batch, tuple) else batch
 
 
 class ItemSampler(IterDataPipe[Any]):
@@ -89,9 +86,7 @@ class ItemSampler(IterDataPipe[Any]):
         seed: int | None = None,
     ) -> None:
         if not isinstance(item_set, ItemSet | HeteroItemSet):
-            raise InvalidInput(
-                f"expected an ItemSet or a HeteroItemSet; found {type(item_set).__name__}"
-            )
+            raise InvalidInput(f"expected an ItemSet; found {type(item_set).__name__}")
         self.item_set, self.batch_size = item_set, whole_number(batch_size, "batch_size", 1)
         self.minibatcher, self.drop_last, self.shuffle_items = minibatcher, drop_last, shuffle
         self.seed, self._epoch = seed, 0
@@ -132,20 +127,11 @@ class DistributedItemSampler(ItemSampler):
     ``drop_uneven_inputs`` left out.
     """
 
-    def __init__(
-        self,
-        item_set: Any,
-        batch_size: int,
-        *args: Any,
-        drop_uneven_inputs: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(item_set, batch_size, *args, **kwargs)
+    def __init__(self, *args: Any, drop_uneven_inputs: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         group = torch.distributed
         if not (group.is_available() and group.is_initialized()):
-            raise InvalidInput(
-                "DistributedItemSampler needs torch.distributed.init_process_group() before"
-            )
+            raise InvalidInput("DistributedItemSampler needs init_process_group() before")
         self._ranks = group.get_rank(), group.get_world_size()
         self._drop_uneven = drop_uneven_inputs
         if self.seed is None:  # the same order on all ranks

@@ -77,7 +77,11 @@ def _nodes_of(seeds: Any, times: Any) -> tuple[Any, Any, Any]:
         ends = seed_type_str_to_ntypes(name, each.shape[1]) if is_typed else [""]
         for ntype, ids in zip(ends, each.T if is_typed else [each.flatten()], strict=True):
             if times is not None:
-                own = _time_of_each(times[name] if is_typed else times, len(each))
+                own = times[name] if is_typed else times
+                ratio = len(each) // max(len(own), 1)  # negative pairs have the time of their edge
+                if len(own) * ratio != len(each):
+                    raise BadArgument(f"found {len(own)} timestamps for {len(each)} seeds")
+                own = torch.cat([own, own.repeat_interleave(max(ratio - 1, 0))])
                 own = own.repeat_interleave(len(ids) // max(len(each), 1))
                 ids = torch.stack([ids, own.to(ids.device)], 1)
             of_type = parts.setdefault(ntype, [])
@@ -94,13 +98,6 @@ def _nodes_of(seeds: Any, times: Any) -> tuple[Any, Any, Any]:
         *(nodes, until),
         {name: torch.stack([at[n][i] for n, i in found], 1) for name, found in places.items()},
     )
-
-
-def _time_of_each(times: torch.Tensor, count: int) -> torch.Tensor:
-    ratio = count // max(len(times), 1)
-    if len(times) * ratio != count:
-        raise BadArgument(f"each seed has a timestamp; found {len(times)} for {count} seeds")
-    return torch.cat([times, times.repeat_interleave(ratio - 1)]) if count else times
 
 
 @functional_datapipe("sample_neighbor")
@@ -160,12 +157,7 @@ class NeighborSampler(SubgraphSampler):
 
 @functional_datapipe("sample_layer_neighbor")
 class LayerNeighborSampler(NeighborSampler):
-    """As :class:`NeighborSampler`, with fewer distinct input nodes: LABOR.
-
-    References
-    ----------
-    Balin and Çatalyürek, "Layer-Neighbor Sampling", NeurIPS 2023.
-    """
+    """As :class:`NeighborSampler`, with fewer distinct input nodes: :class:`LaborSampler`."""
 
     kind = LaborSampler
 
@@ -189,16 +181,13 @@ class TemporalNeighborSampler(NeighborSampler):
 
     def __init__(
         self,
-        datapipe: Any,
-        graph: FusedCSCSamplingGraph,
-        fanouts: Sequence[Any],
-        replace: bool = False,
-        prob_name: str | None = None,
+        *args: Any,
         node_timestamp_attr_name: str | None = None,
         edge_timestamp_attr_name: str | None = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(datapipe, graph, fanouts, replace, prob_name)
-        self.timed = graph.timed(node_timestamp_attr_name, edge_timestamp_attr_name)
+        super().__init__(*args, **kwargs)
+        self.timed = self.graph.timed(node_timestamp_attr_name, edge_timestamp_attr_name)
         self.sampler.time = TIME
 
 
@@ -266,8 +255,7 @@ def exclude_seed_edges(
 ) -> MiniBatch:
     """Leave the seeds, edges that the model has to predict, out of all sampled layers.
 
-    With ``include_reverse_edges``, also the reverse edges, whose type ``reverse_etypes_mapping``
-    has for each edge type.
+    With ``include_reverse_edges``, also the reverse edges, of the types that the mapping names.
     """
     edges = minibatch.seeds
     if include_reverse_edges:
