@@ -55,8 +55,8 @@ class Context:
 
 
 @dataclass
-class Process:
-    """A process, or a thread that simulates one.
+class ProcessState:
+    """The state of a process, or of a thread that simulates one.
 
     Attributes
     ----------
@@ -70,18 +70,18 @@ class Process:
     join: Callable[[], Context] | None = None
 
 
-_process = Process()
+_process = ProcessState()
 _played = threading.local()
 _clients: WeakValueDictionary[int, Client] = WeakValueDictionary()  # by id of the partition book
 
 
-def process() -> Process:
-    """Return this process, or the one that this thread simulates."""
+def process() -> ProcessState:
+    """Return the state of this process, or of the one that this thread simulates."""
     return getattr(_played, "process", _process)
 
 
 @contextmanager
-def playing(part: Process) -> Iterator[None]:
+def playing(part: ProcessState) -> Iterator[None]:
     """Let this thread simulate a process."""
     before = process()
     _played.process = part
