@@ -77,27 +77,9 @@ _MODULES = {
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}
 _ALIASES = {"DGLBlock": "Block", "DGLGraph": "Graph"}
 _SUBMODULES = [
-    "compat",
-    "data",
-    "dataloading",
-    "distributed",
-    "exercises",
-    "function",
-    "helpers",
-    "kernels",
-    "launch",
-    "multiprocessing",
-    "nn",
-    "ops",
-    "parallel",
-    "partition",
-    "plot",
-    "pyg",
-    "sampling",
-    "simulate",
-    "tools",
-    "trace",
-    "transforms",
+    *("compat", "data", "dataloading", "distributed", "exercises", "function", "helpers"),
+    *("kernels", "launch", "multiprocessing", "nn", "ops", "parallel", "partition", "plot", "pyg"),
+    *("sampling", "simulate", "tools", "trace", "transforms"),
 ]
 
 

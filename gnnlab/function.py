@@ -47,26 +47,14 @@ _TARGETS = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What each edge computes.
+    """What each edge computes."""
 
-    Attributes
-    ----------
-    op : str
-        ``copy_lhs``, ``copy_rhs``, ``add``, ``sub``, ``mul``, ``div`` or ``dot``.
-    lhs_target, rhs_target : str or None
-        ``u``, ``v`` or ``e``: whose feature the left and the right operand is; None if not used.
-    lhs, rhs : str or None
-        Names of the operands' features.
-    out : str
-        Name of the result: a message, or an edge feature in ``apply_edges``.
-    """
-
-    op: str
-    lhs_target: str | None
-    rhs_target: str | None
-    lhs: str | None
-    rhs: str | None
-    out: str
+    op: str  #: ``copy_lhs``, ``copy_rhs``, ``add``, ``sub``, ``mul``, ``div`` or ``dot``
+    lhs_target: str | None  #: ``u``, ``v`` or ``e``: whose feature the left operand is, if it is
+    rhs_target: str | None  #: the same of the right operand
+    lhs: str | None  #: name of the left operand's feature
+    rhs: str | None  #: name of the right operand's feature
+    out: str  #: name of the result: a message, or an edge feature in ``apply_edges``
 
     def __post_init__(self) -> None:
         names = (name for name in (self.lhs, self.rhs) if name is not None)
@@ -75,21 +63,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """How a node combines its incoming messages; a node without any gets zeros.
+    """How a node combines its incoming messages; a node without any gets zeros."""
 
-    Attributes
-    ----------
-    op : str
-        ``sum``, ``mean``, ``max`` or ``min``.
-    msg : str
-        Name of the messages.
-    out : str
-        Name of the node feature for the result.
-    """
-
-    op: str
-    msg: str
-    out: str
+    op: str  #: ``sum``, ``mean``, ``max`` or ``min``
+    msg: str  #: name of the messages
+    out: str  #: name of the node feature for the result
 
     def __post_init__(self) -> None:
         _check_names("reduce function", "sum('m', 'h')", self.msg, self.out)

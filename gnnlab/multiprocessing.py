@@ -99,17 +99,7 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
 
 @contextmanager
 def explained(what: int | str) -> Iterator[None]:
-    """Translate torch's errors for missing shared memory or files into ones that say what to do.
-
-    Examples
-    --------
-    >>> from gnnlab.multiprocessing import explained
-    >>> with explained(5000):
-    ...     raise RuntimeError("unable to allocate shared memory(shm): No space left on device")
-    Traceback (most recent call last):
-        ...
-    gnnlab.errors.GNNLabError: there is no shared memory for 5,000 bytes (unable to ...
-    """
+    """Translate torch's errors for missing shared memory or files into ones that say what to do."""
     try:
         yield
     except (RuntimeError, OSError) as error:
@@ -181,9 +171,7 @@ def open_files() -> str:
     if resource is None:
         return "Close some files"
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (
-        f"This process may open {soft} files; raise the limit of the system ({hard}: `ulimit -Hn`)"
-    )
+    return f"This process may open {soft} files; raise the system's limit ({hard}: `ulimit -Hn`)"
 
 
 def check_sockets() -> None:

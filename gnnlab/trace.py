@@ -31,7 +31,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,32 +64,19 @@ _T = TypeVar("_T")
 class Event:
     """A timed piece of work of one process.
 
-    Attributes
-    ----------
-    kind : str
-        One of :data:`KINDS`, or a name of your own.
-    start, seconds : float
-        Start and duration. All processes of a machine use the same clock: seconds since 1970 in
-        real runs, since the start of the run in simulated ones.
-    rank : int
-        Rank of the trainer, also for its samplers; or number of the server.
-    role : str
-        "trainer", "sampler", "server"; or "device", for the work of a GPU.
-    machine : int
-    step : int or None
-        Number of the mini-batch within its epoch.
-    info : dict
-        Numbers and text, such as ``rows`` and ``bytes``. ``lane`` names the track of the event
-        where several threads of a process, or several samplers of a trainer, run at the same time.
+    All processes of a machine use the same clock: seconds since 1970 in real runs, since the start
+    of the run in simulated ones. ``info`` has numbers and text, such as ``rows`` and ``bytes``;
+    ``lane`` names the track of the event where several threads of a process, or several samplers
+    of a trainer, run at the same time.
     """
 
-    kind: str
+    kind: str  #: one of :data:`KINDS`, or a name of your own
     start: float
-    seconds: float
-    rank: int
-    role: str = "trainer"
+    seconds: float  #: duration
+    rank: int  #: rank of the trainer, also for its samplers; or number of the server
+    role: str = "trainer"  #: "trainer", "sampler", "server"; or "device", for the work of a GPU
     machine: int = 0
-    step: int | None = None
+    step: int | None = None  #: number of the mini-batch within its epoch
     info: dict[str, int | float | str] = field(default_factory=dict)
 
 
@@ -165,7 +152,6 @@ def start(
 
     Parameters
     ----------
-    folder : path
     rank, role, machine
         Identify this process; see :class:`Event`.
     lane : str
@@ -216,16 +202,9 @@ def is_on() -> bool:
 
 
 def span(kind: str, step: int | None = None, **info: int | float | str) -> Any:
-    """Record the body of a ``with`` statement as one event.
+    """Record the body of a ``with`` statement as one :class:`Event`.
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`KINDS`, or a name of your own.
-    step : int, optional
-        By default the step that this thread recorded last.
-    **info
-        Numbers and text.
+    By default its step is the one that this thread recorded last.
     """
     return _OFF if _writer is None else _Span(kind, step, info)
 
@@ -262,12 +241,7 @@ def record(
 ) -> Event | None:
     """Record an event that ends now, and return it; None if events are not recorded.
 
-    Parameters
-    ----------
-    kind, step, **info
-        As for :func:`span`.
-    begin : float
-        Start, by ``time.perf_counter()``.
+    It began at ``begin`` by ``time.perf_counter()``; see also :func:`span`.
     """
     global _writer
     writer, end = _writer, time.perf_counter()
@@ -304,9 +278,7 @@ def _steps(batches: Iterator[_T], first: int) -> Iterator[_T]:
     try:
         for step in count(first):
             _here.step = step
-            try:
-                one = [next(batches)]
-            except StopIteration:
+            if not (one := list(islice(batches, 1))):
                 return
             with span("compute", step):
                 yield one.pop()  # keep no reference: the batch is freed when its user drops it
@@ -320,14 +292,11 @@ def waiting(batches: Iterator[_T]) -> Iterator[_T]:
 
 
 def _waiting(batches: Iterator[_T]) -> Iterator[_T]:
-    while True:
-        begin = time.perf_counter()
-        try:
-            one = [next(batches)]
-        except StopIteration:
-            return
+    begin = time.perf_counter()
+    while one := list(islice(batches, 1)):
         record("wait", begin, getattr(_here, "step", None), place="batch")
         yield one.pop()
+        begin = time.perf_counter()
 
 
 # ----------------------------------------------------------------------------- reading
@@ -357,8 +326,7 @@ def read(folder: str | os.PathLike[str]) -> list[Event]:
             f"{folder} holds no traces (*.jsonl); record them with gnnlab launch --trace DIR, "
             "or trace.start(folder)"
         )
-    events = [event for file in files for event in _read_file(file)]
-    return sorted(events, key=lambda event: event.start)
+    return sorted(chain(*map(_read_file, files)), key=lambda event: event.start)
 
 
 def _read_file(file: Path) -> Iterator[Event]:
@@ -372,17 +340,9 @@ def _read_file(file: Path) -> Iterator[Event]:
 
 
 def seconds(events: Iterable[Event]) -> dict[str, float]:
-    """Sum up time by kind; the time of an event inside another one is counted only once.
+    """Sum up time by kind, over all processes and tracks of some events.
 
-    Parameters
-    ----------
-    events : iterable of Event
-        For instance those of one trainer, or of one role.
-
-    Returns
-    -------
-    dict
-        Kind → seconds, summed over all processes and tracks.
+    The time of an event inside another one is counted only once.
 
     Examples
     --------
@@ -414,11 +374,6 @@ def write_chrome(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
 
     Times are in microseconds from the first event. A machine is shown as a process, and a trainer,
     sampler or server as a thread of it.
-
-    Parameters
-    ----------
-    events : iterable of Event
-    path : path
 
     Examples
     --------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput, NotFound, check_graph
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.edit import append
 from gnnlab.graph.frame import as_tensor
@@ -337,6 +337,7 @@ def keys_of(g: Any, ids: Any = None, ntype: str | None = None) -> np.ndarray:
     ndarray
         Shape (K,): text or int64.
     """
+    check_graph(g, "keys_of")
     data = (g.ndata if ntype is None else g.nodes[ntype].data)[KEY]
     found = data[:] if ids is None else data[as_tensor(ids, "ids").long()]
     return decode_keys(found)

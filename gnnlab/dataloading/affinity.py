@@ -36,8 +36,7 @@ def choose_cores(
             f"there are the cores {list(allowed)}; found loader_cores={workers}, "
             f"compute_cores={compute}. Take fewer workers"
         )
-    strange = sorted({*workers, *compute} - set(allowed))
-    if strange:
+    if strange := sorted({*workers, *compute} - set(allowed)):
         raise InvalidInput(f"this process may use the cores {list(allowed)}; found {strange}")
     return workers, compute
 

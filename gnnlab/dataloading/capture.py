@@ -271,27 +271,18 @@ class _PaddedBlocks:
         inputs = {t: frame[NID] for t, frame in blocks[0].src_frames.items()}
         outputs = {t: frame[NID] for t, frame in blocks[-1].dst_frames.items()}
         if isinstance(self.seeds, Mapping):
-            return (
-                simplify(inputs),
-                {t: outputs[t][: len(x)] for t, x in self.seeds.items()},
-                blocks,
-            )
-        return simplify(inputs), simplify(outputs)[: len(self.seeds)], blocks
+            found: Any = {t: outputs[t][: len(x)] for t, x in self.seeds.items()}
+        else:
+            found = simplify(outputs)[: len(self.seeds)]
+        return simplify(inputs), found, blocks
 
     def _block(self, layer: int) -> Block:
         like = self.like[layer]
         sides = ("src_frames", "dst_frames", "edge_frames")
-        src_frames, dst_frames, edge_frames = (self._frames(layer, side) for side in sides)
-        return Block(
-            {t: frame.num_rows for t, frame in src_frames.items()},
-            {t: frame.num_rows for t, frame in dst_frames.items()},
-            {etype: self._relation(layer, etype) for etype in like.relations},
-            src_frames,
-            dst_frames,
-            edge_frames,
-            like.idtype,
-            like.device,
-        )
+        src, dst, edges = (self._frames(layer, side) for side in sides)
+        num_src, num_dst = ({t: frame.num_rows for t, frame in f.items()} for f in (src, dst))
+        relations = {etype: self._relation(layer, etype) for etype in like.relations}
+        return Block(num_src, num_dst, relations, src, dst, edges, like.idtype, like.device)
 
     def _frames(self, layer: int, side: str) -> dict[Any, Frame]:
         frames = {}

@@ -89,12 +89,7 @@ class EdgePredictionSampler(Sampler):
         return not callable(self.exclusion.mode) and all(map(is_pure, parts))
 
     def sample(self, g: Graph, seed_edges: Any) -> Any:
-        """Make a mini-batch.
-
-        Parameters
-        ----------
-        g : Graph or DistGraph
-        seed_edges : IDs, or dict of IDs by edge type
+        """Make a mini-batch of edges, IDs or a dict of IDs by edge type.
 
         Returns
         -------
@@ -152,14 +147,11 @@ def as_edge_prediction_sampler(
         * None: none;
         * "self": the edges of the mini-batch;
         * "reverse_id": these and their reverse edges, where edge ``e`` has the reverse edge
-          ``reverse_eids[e]`` of the same type;
+          ``reverse_eids[e]`` of the same type (a tensor, or a dict of tensors by edge type);
         * "reverse_types": these and their reverse edges, where edge ``e`` of type ``t`` has the
           reverse edge ``e`` of type ``reverse_etypes[t]`` (types that are no key have none);
         * a callable takes the mini-batch's edges (a tensor, or a dict of tensors by canonical edge
           type) and returns all edges to leave out, in the same form.
-    reverse_eids : tensor of shape (E,), or dict of them by edge type, optional
-    reverse_etypes : dict, optional
-        Edge type → reverse edge type.
     negative_sampler : callable, optional
         ``negative_sampler(g, eids)`` returns pairs (src, dst), or a dict of them by edge type; see
         :mod:`gnnlab.dataloading.negative_sampler`. Without one there is no ``neg_graph``, as edge
@@ -206,38 +198,29 @@ class EdgeDataLoader(DataLoader):
 
     Parameters
     ----------
-    g : Graph or DistGraph
     eids : tensor, numpy array, list, or dict of them by edge type
         Seed edges.
     block_sampler : Sampler
         Samples the blocks for the endpoints of the edges. ``graph_sampler`` is its newer name.
-    device : torch.device, optional
     g_sampling : Graph, optional
         Sample the blocks on this graph instead of ``g``: the same nodes, edges of its own.
     exclude, reverse_eids, reverse_etypes, negative_sampler
         As for :func:`as_edge_prediction_sampler`.
-    **kwargs
+    device, **kwargs
         As for :class:`DataLoader`.
 
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> g = dgl.rand_graph(100, 1000)
+    >>> g, sampler = dgl.rand_graph(100, 1000), dgl.dataloading.MultiLayerNeighborSampler([4, 4])
+    >>> draw = dgl.dataloading.negative_sampler.Uniform(5)
     >>> loader = dgl.dataloading.EdgeDataLoader(
-    ...     g,
-    ...     range(1000),
-    ...     dgl.dataloading.MultiLayerNeighborSampler([4, 4]),
-    ...     exclude="self",
-    ...     negative_sampler=dgl.dataloading.negative_sampler.Uniform(5),
-    ...     batch_size=250,
-    ...     shuffle=True,
+    ...     g, range(1000), sampler, exclude="self", negative_sampler=draw, batch_size=500
     ... )
     >>> for input_nodes, pair_graph, neg_graph, blocks in loader:
     ...     print(pair_graph.num_edges(), neg_graph.num_edges())
-    250 1250
-    250 1250
-    250 1250
-    250 1250
+    500 2500
+    500 2500
     """
 
     def __init__(
@@ -256,14 +239,10 @@ class EdgeDataLoader(DataLoader):
         **kwargs: Any,
     ) -> None:
         self.g_sampling = g if g_sampling is None else g_sampling
-        sampler = EdgePredictionSampler(
-            block_sampler if graph_sampler is None else graph_sampler,
-            exclude,
-            reverse_eids,
-            reverse_etypes,
-            negative_sampler,
-            g_sampling=None if g_sampling is g else g_sampling,
-        )
+        blocks = block_sampler if graph_sampler is None else graph_sampler
+        how = exclude, reverse_eids, reverse_etypes, negative_sampler
+        apart = None if g_sampling is g else g_sampling
+        sampler = EdgePredictionSampler(blocks, *how, g_sampling=apart)
         super().__init__(g, eids, sampler, device, **kwargs)
 
     def _sources(self) -> list[Any]:

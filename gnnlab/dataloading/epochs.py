@@ -31,17 +31,6 @@ class Position:
 
     A batch is a function of (key of the epoch, number of the batch). So a loader that loads a
     position resumes in the middle of an epoch with the same batches.
-
-    Examples
-    --------
-    >>> from gnnlab.dataloading.epochs import Position
-    >>> position = Position()
-    >>> key, first = position.begin(lambda epoch: 100 + epoch)
-    >>> batches = position.count(iter("abc"), 3)
-    >>> next(batches), position.state()
-    ('a', {'epoch': 0, 'batch': 1, 'key': 100})
-    >>> list(batches), position.state()
-    (['b', 'c'], {'epoch': 1, 'batch': 0, 'key': None})
     """
 
     def __init__(self) -> None:

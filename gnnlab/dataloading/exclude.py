@@ -23,14 +23,6 @@ class Exclusion:
     """Find the edges that the blocks of a mini-batch of edges leave out.
 
     The arguments are those of :func:`gnnlab.dataloading.as_edge_prediction_sampler`.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, torch
-    >>> from gnnlab.dataloading.exclude import Exclusion
-    >>> g = dgl.graph(([0, 1, 1, 2], [1, 2, 0, 1]))
-    >>> Exclusion("reverse_id", reverse_eids=[2, 3, 0, 1])(g, torch.tensor([0, 3]))
-    tensor([0, 1, 2, 3])
     """
 
     def __init__(self, mode: Any, reverse_eids: Any = None, reverse_etypes: Any = None) -> None:
@@ -55,10 +47,10 @@ class Exclusion:
 
     def __call__(self, g: Graph, edges: Any) -> Any:
         """Return the distinct edges to leave out of a mini-batch's blocks, in its form, or None."""
-        if self.mode is None or self.mode == "self":
-            return None if self.mode is None else edges
-        if callable(self.mode):
-            return self.mode(edges)
+        if self.mode is None:
+            return None
+        if self.mode == "self" or callable(self.mode):
+            return edges if self.mode == "self" else self.mode(edges)
         found = {etype: [ids] for etype, ids in edge_dict(g, edges).items()}
         for etype, (ids, *_) in list(found.items()):
             if self.mode == "reverse_id":

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 
@@ -39,18 +40,7 @@ class Executor(Protocol):
 
 @contextmanager
 def chosen_by(function: Callable[[Executor], Executor]) -> Iterator[None]:
-    """Have ``function(own)`` choose the executor of each loader that this thread iterates over.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> from gnnlab.dataloading.executors import Inline, chosen_by
-    >>> g, sampler = dgl.rand_graph(20, 50), dgl.dataloading.NeighborSampler([2])
-    >>> loader = dgl.dataloading.DataLoader(g, range(20), sampler, batch_size=5, prefetch=3)
-    >>> with chosen_by(lambda own: Inline()):
-    ...     len(list(loader))
-    4
-    """
+    """Have ``function(own)`` choose the executor of each loader that this thread iterates over."""
     before = getattr(_choice, "function", None)
     _choice.function = function
     try:
@@ -127,8 +117,7 @@ class Thread:
 class Workers:
     """Samples batches in ``count`` worker processes; this process completes them.
 
-    ``options`` are those of torch's DataLoader. Passes at the same time have processes of their
-    own; persistent ones are used by the next pass.
+    Passes at the same time have processes of their own; persistent ones serve the next pass.
     """
 
     def __init__(self, count: int, options: Mapping[str, Any]) -> None:
@@ -222,8 +211,6 @@ def received(batches: Iterator[Any]) -> Iterator[Any]:
     """Yield what worker processes have made; errors for a lack of files say what to do."""
     while True:
         with explained("the mini-batches of worker processes"):
-            try:
-                one = [next(batches)]
-            except StopIteration:
+            if not (one := list(islice(batches, 1))):
                 return
         yield one.pop()  # keep no reference: the batch is freed when its user drops it

@@ -78,13 +78,8 @@ def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of source nodes that a loader prefetches; for custom samplers.
 
     Every feature of a mini-batch is gathered when it is first read. A loader that samples in a
-    thread gathers the named ones there, so that the model does not wait for them.
-
-    Parameters
-    ----------
-    g : Graph or Block
-        Part of the mini-batch, with original IDs.
-    feature_names : list of str, or dict of lists by type
+    thread gathers the named ones there, so that the model does not wait for them. The graph or
+    block has original IDs; the names are a list, or a dict of lists by type.
 
     Examples
     --------

@@ -44,10 +44,9 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
         Graphs, or tuples of a graph and labels.
     collate_fn : callable, optional
         :func:`collate_graphs` by default.
-    use_ddp : bool
-        Split the data set among the ranks of ``torch.distributed``; without it, a warning.
-    ddp_seed : int
-        Seed of the shuffle, the same on all ranks.
+    use_ddp, ddp_seed
+        Split the data set among the ranks of ``torch.distributed``; without it, a warning. The seed
+        of the shuffle is the same on all ranks.
     **kwargs
         ``batch_size``, ``shuffle``, ``drop_last``, … as for :class:`torch.utils.data.DataLoader`.
         Without ``generator``, shuffling depends on :func:`gnnlab.seed`.
@@ -78,12 +77,9 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
         self._key = random.next_key()
         if use_ddp:
             await_torch_at_exit()
-            kwargs["sampler"] = DistributedSampler(
-                dataset,
-                shuffle=kwargs.pop("shuffle", False),
-                seed=ddp_seed,
-                drop_last=kwargs.get("drop_last", False),
-            )
+            drop_last, shuffle = kwargs.get("drop_last", False), kwargs.pop("shuffle", False)
+            how = {"shuffle": shuffle, "seed": ddp_seed, "drop_last": drop_last}
+            kwargs["sampler"] = DistributedSampler(dataset, **how)
         if hasattr(dataset, "__len__") and not len(dataset):
             warnings.warn("the data set is empty, so the loader has no mini-batch", stacklevel=2)
             kwargs.pop("shuffle", None)  # torch refuses to shuffle nothing

@@ -18,13 +18,7 @@ from gnnlab.graph.relation import Adjacency, Relation
 
 
 def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[Any, Block]]:
-    """Iterate over the nodes of a graph in order, with all their in-edges.
-
-    Parameters
-    ----------
-    g : Graph
-    batch_size : int
-        Destination nodes per block.
+    """Iterate over a graph's nodes in order, ``batch_size`` per block, with all their in-edges.
 
     Yields
     ------
@@ -63,15 +57,8 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[Any
                 first, last = ends[etype][i : i + 2]
                 adjacency = Adjacency(csc.indptr[lo : hi + 1] - first, csc.indices[first:last])
                 relations[etype] = Relation(sizes[etype[0]], hi - lo, csc=adjacency)
-            block = Block(
-                sizes,
-                {ntype: hi - lo},
-                relations,
-                src_frames=g.node_frames(),
-                dst_frames={ntype: Frame(hi - lo, None, g.device)},
-                idtype=g.idtype,
-                device=g.device,
-            )
+            frames = g.node_frames(), {ntype: Frame(hi - lo, None, g.device)}, None
+            block = Block(sizes, {ntype: hi - lo}, relations, *frames, g.idtype, g.device)
             block.kept_results = kept
             rows = slice(lo, hi)
             yield rows if g.is_homogeneous else {ntype: rows}, block

@@ -27,9 +27,6 @@ class LaborSampler(NeighborSampler):
     ----------
     fanouts : list of int, None or dict
         As for :class:`NeighborSampler`: a node gets min(fanout, degree) neighbors on average.
-    edge_dir : "in"
-    prob : str, optional
-        Name of an edge feature with weights.
     importance_sampling : int
         0 is LABOR-0 of the paper, i is LABOR-i and −1 ``LABOR-*``: rounds in which neighbors of
         many seeds are made more likely, for even fewer nodes and more edges.
@@ -37,8 +34,8 @@ class LaborSampler(NeighborSampler):
         Use the same random numbers in all layers, so that they share more nodes.
     batch_dependency : 1
         Batches are independent: other values raise InvalidInput.
-    prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
-        See :class:`BlockSampler`.
+    edge_dir, prob, prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
+        As for :class:`NeighborSampler`.
 
     Notes
     -----
@@ -75,15 +72,8 @@ class LaborSampler(NeighborSampler):
         prefetch_edge_feats: Any = None,
         output_device: Any = None,
     ) -> None:
-        super().__init__(
-            fanouts,
-            edge_dir,
-            prob,
-            prefetch_node_feats=prefetch_node_feats,
-            prefetch_labels=prefetch_labels,
-            prefetch_edge_feats=prefetch_edge_feats,
-            output_device=output_device,
-        )
+        named = prefetch_node_feats, prefetch_labels, prefetch_edge_feats
+        super().__init__(fanouts, edge_dir, prob, None, False, *named, output_device)
         if batch_dependency != 1:
             raise InvalidInput(
                 "batch_dependency other than 1 makes batches depend on each other, which gnnlab's "

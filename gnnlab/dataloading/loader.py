@@ -28,10 +28,8 @@ from gnnlab.graph.temporal import sort_by_time
 from gnnlab.system import accelerators
 
 _PREFETCH = 2  # default of ``prefetch``
-_WORKER_OPTIONS = (
-    *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
-    "worker_init_fn",
-)
+WORKER_OPTIONS = ["multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"]
+WORKER_OPTIONS += ["worker_init_fn"]  # of torch's DataLoader
 
 
 class DataLoader(Loader):
@@ -39,9 +37,8 @@ class DataLoader(Loader):
 
     Parameters
     ----------
-    graph : Graph or DistGraph
     indices : tensor, numpy array, list, or dict of them by type
-        Seed IDs, or a mask.
+        Seed IDs of nodes or edges of the graph, or a mask.
     graph_sampler : Sampler
         Makes a mini-batch from a batch of seeds.
     device : torch.device, optional
@@ -54,12 +51,8 @@ class DataLoader(Loader):
         process group that train without ``use_ddp`` get a warning; (0, 1) splits nothing, silently.
     ddp_seed : int
         ``seed`` of the ranks if ``seed`` is not given.
-    batch_size : int
-        Seeds per mini-batch.
-    drop_last : bool
-        Leave out a last batch that is not full.
-    shuffle : bool
-        Shuffle the seeds in every epoch.
+    batch_size, drop_last, shuffle
+        Seeds per mini-batch; leave out a last batch that is not full; shuffle in every epoch.
     num_workers : int
         Worker processes that sample ahead. They share the graph's memory. Code of your own in a
         sampler finds the graph there as it was when they started.
@@ -151,29 +144,20 @@ class DataLoader(Loader):
                 f"the first argument is the graph, the second the seeds; found "
                 f"{type(graph).__name__} and {type(indices).__name__}"
             )
-        unknown = set(kwargs) - set(_WORKER_OPTIONS)
-        if unknown:
+        if unknown := set(kwargs) - set(WORKER_OPTIONS):
             raise InvalidInput(
                 f"a loader has no option {describe(sorted(unknown))}; for worker processes there "
-                f"are {describe(_WORKER_OPTIONS)}. gnnlab.compat drops those of DGL without a use"
+                f"are {describe(WORKER_OPTIONS)}. gnnlab.compat drops those of DGL without a use"
             )
         if prefetch is None:
             prefetch = _PREFETCH if is_pure(graph_sampler) else 0
         self.graph, self.graph_sampler = graph, graph_sampler
         self.device = graph.device if device is None else accelerators.read_device(device)
         self.num_workers = whole_number(num_workers, "num_workers", 0)
-        super().__init__(
-            read_indices(graph, indices, seed_times),
-            batch_size,
-            shuffle,
-            drop_last,
-            seed,
-            use_ddp=use_ddp,
-            ddp_seed=ddp_seed,
-            sampler=sampler,
-            workers=Workers(self.num_workers, kwargs) if num_workers else None,
-            prefetch=prefetch,
-        )
+        how: Any = {"use_ddp": use_ddp, "ddp_seed": ddp_seed, "prefetch": prefetch}
+        how["workers"] = Workers(self.num_workers, kwargs) if num_workers else None
+        seeds = read_indices(graph, indices, seed_times)
+        super().__init__(seeds, batch_size, shuffle, drop_last, seed, sampler=sampler, **how)
         self.use_uva, self._gpu_cache = bool(use_uva), _read_cache(gpu_cache)
         self._check_placement()
         self._transfer: Transfer | None = None  # to the device; made by the first iteration
@@ -206,13 +190,8 @@ class DataLoader(Loader):
         workers and training compete for the same cores; measure it. Where a system does not let
         processes choose their cores (macOS), it warns and does nothing.
 
-        Parameters
-        ----------
-        loader_cores, compute_cores : list of int, optional
-            Cores of the workers, one for each, and of this process. By default the first ones that
-            this process may use, and the rest.
-        verbose : bool
-            Print the cores.
+        ``loader_cores`` are those of the workers, one for each, by default the first ones that this
+        process may use, and ``compute_cores`` those of this process, by default the rest.
         """
         if not affinity.can_pin():
             yield
@@ -287,24 +266,13 @@ class DataLoader(Loader):
 
 
 class NodeDataLoader(DataLoader):
-    """:class:`DataLoader` with the older order of arguments.
-
-    Parameters
-    ----------
-    g : Graph or DistGraph
-    nids : tensor, numpy array, list, or dict of them by node type
-    block_sampler : Sampler
-    device : torch.device, optional
-    **kwargs
-        As for :class:`DataLoader`.
+    """:class:`DataLoader` with the older order and names of its first arguments.
 
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> import numpy as np
-    >>> g = dgl.rand_graph(100, 1000)
-    >>> sampler = dgl.dataloading.MultiLayerNeighborSampler([4, 4])
-    >>> loader = dgl.dataloading.NodeDataLoader(g, np.arange(100), sampler, batch_size=50)
+    >>> g, sampler = dgl.rand_graph(100, 1000), dgl.dataloading.MultiLayerNeighborSampler([4, 4])
+    >>> loader = dgl.dataloading.NodeDataLoader(g, range(100), sampler, batch_size=50)
     >>> [len(output_nodes) for input_nodes, output_nodes, blocks in loader]
     [50, 50]
     """

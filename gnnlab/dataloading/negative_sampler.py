@@ -42,30 +42,16 @@ _ATTEMPTS = 64
 
 
 class NegativeSampler(ABC):
-    """Base class of samplers that draw ``k`` pairs per edge; a subclass defines :meth:`draw`.
-
-    Parameters
-    ----------
-    k : int
-        Pairs per edge.
-    """
+    """Base class of samplers that draw ``k`` pairs per edge; a subclass defines :meth:`draw`."""
 
     def __init__(self, k: int) -> None:
         self.k = whole_number(k, "k, the number of negative pairs per edge,", 1)
 
     def __call__(self, g: Graph, eids: Any) -> Any:
-        """Draw pairs for edges.
+        """Draw pairs for B edges, given by IDs or by a dict of IDs by edge type.
 
-        Parameters
-        ----------
-        g : Graph
-        eids : IDs, or dict of IDs by edge type
-            The edges, shape (B,).
-
-        Returns
-        -------
-        (src, dst) or dict of (src, dst) by canonical edge type
-            Tensors of shape (k · B,), edge by edge, in the graph's ID dtype.
+        Returns ``(src, dst)``, tensors of shape (k · B,), edge by edge, in the graph's ID dtype; or
+        a dict of such pairs by canonical edge type.
         """
         key = next_key()
         found = {}
@@ -78,14 +64,8 @@ class NegativeSampler(ABC):
     def draw(self, g: Graph, etype: EdgeType, eids: torch.Tensor, key: int) -> _Pairs:
         """Draw pairs for edges of one type.
 
-        Parameters
-        ----------
-        g : Graph
-        etype : tuple of str
-        eids : torch.Tensor
-            Shape (B,), in range.
-        key : int
-            64-bit seed of all random numbers of this call.
+        The IDs have shape (B,) and are in range; ``key`` is the 64-bit seed of all random numbers
+        of this call.
         """
 
 
@@ -129,8 +109,6 @@ class Uniform(_OfSource):
 
     Parameters
     ----------
-    k : int
-        Pairs per edge.
     exclude_positives : bool
         Draw a pair that is an edge again, at most 64 times: where edges lead to a share p of what
         may be drawn, p ** 65 of the pairs remain edges. On a DistGraph, owners send out-edges.
@@ -182,8 +160,6 @@ class DegreePower(_OfSource):
 
     Parameters
     ----------
-    k : int
-        Pairs per edge.
     power : float
         0 draws uniformly, 1 in proportion to in-degree.
     exclude_positives : bool
@@ -239,15 +215,8 @@ class GlobalUniform(NegativeSampler):
 
     Fewer are returned if the graph is so dense or so small that not enough are found.
 
-    Parameters
-    ----------
-    k : int
-        Pairs per edge.
-    exclude_self_loops : bool
-        Never pair a node with itself.
-    replace : bool
-        Whether a pair may appear more than once in a batch. If not, the pairs of an edge depend on
-        those of earlier edges of the batch.
+    With ``exclude_self_loops`` it never pairs a node with itself. Without ``replace``, a pair
+    appears at most once in a batch, and the pairs of an edge depend on those of earlier edges.
 
     Examples
     --------
@@ -262,8 +231,7 @@ class GlobalUniform(NegativeSampler):
 
     def __init__(self, k: int, exclude_self_loops: bool = True, replace: bool = False) -> None:
         super().__init__(k)
-        self.exclude_self_loops = exclude_self_loops
-        self.replace = replace
+        self.exclude_self_loops, self.replace = exclude_self_loops, replace
 
     def draw(self, g: Graph, etype: EdgeType, eids: torch.Tensor, key: int) -> _Pairs:
         """Draw pairs for edges of one type."""
@@ -280,13 +248,7 @@ class InBatch(_OfSource):
     """Keep the source of each edge and draw k destinations of the batch's other edges.
 
     No more nodes need to be sampled or fetched, as in DGL-KE. A batch of one edge has no pairs.
-
-    Parameters
-    ----------
-    k : int
-        Pairs per edge.
-    exclude_positives : bool
-        As for :class:`Uniform`.
+    ``exclude_positives`` is as for :class:`Uniform`.
 
     Examples
     --------
@@ -410,10 +372,7 @@ def known_pairs(g: Any, nodes: torch.Tensor, etype: EdgeType, inward: bool = Fal
 
 
 def graph_of_pairs(g: Graph, pairs: Any, etypes: list[EdgeType]) -> Graph:
-    """Make a graph on all nodes of ``g`` whose edges are the pairs of a negative sampler.
-
-    ``etypes`` are the edge types of the mini-batch.
-    """
+    """Make a graph on all nodes of ``g`` of a negative sampler's pairs for edges of some types."""
     if not isinstance(pairs, Mapping):
         if len(etypes) != 1:
             raise InvalidInput(

@@ -38,15 +38,8 @@ __all__ = ["RankMetrics", "expected_ranks", "rank_among_all"]
 def expected_ranks(pos_scores: torch.Tensor, neg_scores: torch.Tensor) -> torch.Tensor:
     """Rank each positive pair among its own negatives.
 
-    Parameters
-    ----------
-    pos_scores, neg_scores : torch.Tensor
-        Shapes (B,) and (B, K); a higher score means a more likely edge.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (B,), float64, whole or half numbers from 1.
+    The scores have shapes (B,) and (B, K); a higher one means a more likely edge. The ranks have
+    shape (B,), float64: whole or half numbers from 1.
 
     Examples
     --------
@@ -71,7 +64,7 @@ def rank_among_all(
     filtered: bool = True,
     chunk_size: int = 8192,
 ) -> torch.Tensor:
-    """Rank a batch of positive pairs among the pairs with all nodes.
+    """Rank B positive pairs among the pairs with all nodes; as :func:`expected_ranks` otherwise.
 
     Memory is needed for B · ``chunk_size`` scores and the edges of B nodes.
 
@@ -85,18 +78,12 @@ def rank_among_all(
         ``score(src, dst)`` returns the scores of all pairs of S sources and D destinations, shape
         (S, D), for instance ``h[src] @ h[dst].T``. Products of floats may differ in the last bit:
         round scores where equal pairs should tie.
-    etype : str or tuple, optional
     corrupt : {"tail", "head"}
         The end that is replaced: the destination, or the source.
     filtered : bool
         Leave out candidates that are edges of ``g``.
     chunk_size : int
         Candidates to score at once.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (B,), float64, as of :func:`expected_ranks`.
 
     Examples
     --------

@@ -92,16 +92,15 @@ class GraphRecipe(Recipe):
 
     def complete(self, batch: Any) -> Any:
         """Move a batch to the device, add features, and fetch those that the sampler named."""
-        moved, fetch, home = batch, None, self.graphs[0].device
+        moved, home, transfer = batch, self.graphs[0].device, None
         if self.device.type != "cpu" or home.type != "cpu":
+            transfer = self.transfer
             with trace.span("copy"):
-                if self.transfer is not None:
-                    fetch = self.transfer.rows
-                if self.transfer is not None and home.type == "cpu":
-                    moved = self.transfer.move(batch)
+                if transfer is not None and home.type == "cpu":
+                    moved = transfer.move(batch)
                 else:
                     moved = to_device(batch, self.device)
-        self._attach(moved, batch, fetch)
+        self._attach(moved, batch, transfer and transfer.rows)
         fetch_ahead(moved)
         return moved
 

@@ -83,14 +83,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def sample(self, g: Graph, indices: Any) -> Any:
-        """Make a mini-batch.
-
-        Parameters
-        ----------
-        g : Graph
-        indices : torch.Tensor or dict of torch.Tensor
-            The IDs of the batch.
-        """
+        """Make a mini-batch of IDs, a tensor or a dict of tensors by type."""
 
 
 class BlockSampler(Sampler):
@@ -193,12 +186,8 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         extra = () if exclude_eids is None else (exclude_eids,)
         result = self.sample_blocks(g, seed_nodes, *extra)
         if isinstance(result, list):
-            last = result[-1]
-            result = (
-                _sources(result[0]),
-                simplify({t: f[NID] for t, f in last.dst_frames.items()}),
-                result,
-            )
+            outputs = simplify({t: f[NID] for t, f in result[-1].dst_frames.items()})
+            result = _sources(result[0]), outputs, result
         self._name_features([part for part in graphs_in(result) if part.is_block])
         if self.output_device is None:
             return result
@@ -410,13 +399,8 @@ class NeighborSampler(BlockSampler):
         for fanout in fanouts:
             for each in fanout.values() if isinstance(fanout, Mapping) else [fanout]:
                 check_fanout(each)
-        super().__init__(
-            len(fanouts),
-            prefetch_node_feats=prefetch_node_feats,
-            prefetch_labels=prefetch_labels,
-            prefetch_edge_feats=prefetch_edge_feats,
-            output_device=output_device,
-        )
+        named = {"prefetch_node_feats": prefetch_node_feats, "prefetch_labels": prefetch_labels}
+        super().__init__(len(fanouts), False, prefetch_edge_feats, output_device, **named)
         self.fanouts = fanouts
         self.prob = mask if prob is None else prob
         self.replace = replace
@@ -546,16 +530,12 @@ def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
         relation = relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
         named: dict[str, Any] = {EID: eids, **columns.get(etype, {})}
         edge_frames[etype] = Frame(relation.num_edges, named, device, "edge")
-    return Block(
-        num_src,
-        num_dst,
-        relations,
-        {t: Frame(n, {NID: nodes[t][:n]}, device) for t, n in num_src.items()},
-        {t: Frame(n, {NID: nodes[t][:n]}, device) for t, n in num_dst.items()},
-        edge_frames,
-        g.idtype,
-        device,
+    src_frames, dst_frames = (
+        {t: Frame(n, {NID: nodes[t][:n]}, device) for t, n in side.items()}
+        for side in (num_src, num_dst)
     )
+    frames = src_frames, dst_frames, edge_frames
+    return Block(num_src, num_dst, relations, *frames, g.idtype, device)
 
 
 def _open_node_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:
@@ -577,14 +557,7 @@ MultiLayerNeighborSampler = NeighborSampler
 
 
 class MultiLayerFullNeighborSampler(NeighborSampler):
-    """Take all neighbors in each layer.
-
-    Parameters
-    ----------
-    num_layers : int
-    **kwargs
-        As for :class:`NeighborSampler`.
-    """
+    """Take all neighbors in each layer; further arguments are those of :class:`NeighborSampler`."""
 
     def __init__(self, num_layers: int, **kwargs: Any) -> None:
         super().__init__([-1] * whole_number(num_layers, "num_layers", 1), **kwargs)

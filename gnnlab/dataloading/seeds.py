@@ -75,10 +75,7 @@ class Seeds:
 
 
 def read_indices(graph: Graph, indices: Any, times: Any = None) -> Seeds:
-    """Return the seeds of a loader, from IDs or masks, or a dict of them by type.
-
-    ``times`` has the time of each seed, in the same form.
-    """
+    """Return the seeds of a loader, and their times, from IDs or masks, or a dict by type."""
 
     def read(value: Any, kind: Any = None) -> torch.Tensor:
         if hasattr(value, "part_policy"):
@@ -130,8 +127,7 @@ def _sizes(graph: Any, kind: Any = None) -> list[int]:
 
 
 def _check_mask(graph: Any, mask: torch.Tensor, kind: Any) -> None:
-    sizes = _sizes(graph, kind)
-    if sizes and mask.shape not in {(size,) for size in sizes}:
+    if (sizes := _sizes(graph, kind)) and mask.shape not in {(size,) for size in sizes}:
         raise InvalidInput(
             f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "
             f"{tuple(mask.shape)}"

@@ -104,20 +104,9 @@ def timed_pairs(
 ) -> tuple[list[Graph], Timed]:
     """Number the ends of edges by time: as ``compact_graphs``, but one node for each time.
 
-    Parameters
-    ----------
-    g : Graph or DistGraph
-    graphs : list of Graph
-        On all nodes of ``g``: the seed edges, then the negative pairs.
-    times : dict of torch.Tensor
-        The time of each seed edge; each of its k pairs has the same.
-
-    Returns
-    -------
-    list of Graph
-        On the pairs (node, time) that occur, with ``ndata[NID]`` and ``ndata["seed_time"]``.
-    Timed
-        These nodes, seeds for a sampler of nodes.
+    The graphs, on all nodes of ``g``, are the seed edges, then the negative pairs; ``times`` are
+    those of the seed edges, and each edge's k pairs have the same. Returned are graphs on the pairs
+    (node, time) that occur, with ``ndata[NID]`` and ``ndata["seed_time"]``, and these nodes.
     """
     nodes, ends = Nodes(g, _common(times)), []
     for graph in graphs:

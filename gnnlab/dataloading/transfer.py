@@ -44,22 +44,13 @@ _HOLDERS = {kind: kind.__slots__ for kind in (Frame, LazyTensor, Relation, Adjac
 class CacheInfo:
     """Statistics of a cache since its creation; it holds rows of other machines, or of main memory.
 
-    Attributes
-    ----------
-    hits, misses : int
-        Requested rows that were in the cache, and that had to be fetched.
-    rows : int
-        Rows in the cache.
-    bytes : int
-        Memory allocated for rows and for finding them.
-    features : dict
-        Full name of a feature → its CacheInfo.
+    ``features`` are those of each feature, by its full name.
     """
 
-    hits: int = 0
-    misses: int = 0
-    rows: int = 0
-    bytes: int = 0
+    hits: int = 0  #: requested rows that were in the cache
+    misses: int = 0  #: requested rows that had to be fetched
+    rows: int = 0  #: rows in the cache
+    bytes: int = 0  #: memory allocated for rows and for finding them
     features: dict[str, CacheInfo] = field(default_factory=dict)
 
     @property
@@ -76,16 +67,10 @@ class CacheInfo:
 
 
 class Transfer:
-    """Moves the batches of one loader to a device.
+    """Moves the batches of one loader to a device with streams.
 
-    Parameters
-    ----------
-    device : torch.device
-        A device with streams.
-    graphs : sequence of Graph or DistGraph
-        Those whose features the batches have.
-    cached : mapping
-        "node" and "edge" → feature name → most rows of each type to keep on the device.
+    The batches have the features of ``graphs``; ``cached`` has the most rows of each type to keep
+    on the device, by "node" or "edge" and name of the feature.
     """
 
     def __init__(

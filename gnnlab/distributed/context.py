@@ -43,25 +43,25 @@ class Context:
 
 
 @dataclass
-class Process:
-    """A process, or a thread that simulates one."""
+class ProcessState:
+    """The state of a process, or of a thread that simulates one."""
 
     context: Context | None = None  # None before joining a job and after leaving it
     join: Callable[[], Context] | None = None  # joins the job of a simulated process
 
 
-_process = Process()
+_process = ProcessState()
 _played = threading.local()
 _clients: WeakValueDictionary[int, Client] = WeakValueDictionary()  # by id of the partition book
 
 
-def process() -> Process:
-    """Return this process, or the one that this thread simulates."""
+def process() -> ProcessState:
+    """Return the state of this process, or of the one that this thread simulates."""
     return getattr(_played, "process", _process)
 
 
 @contextmanager
-def playing(part: Process) -> Iterator[None]:
+def playing(part: ProcessState) -> Iterator[None]:
     """Let this thread simulate a process."""
     before = process()
     _played.process = part

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gnnlab.distributed import DistGraph, initialize, partition_graph
-from gnnlab.distributed.context import Process, exit_client, playing
+from gnnlab.distributed.context import ProcessState, exit_client, playing
 from gnnlab.graph.graph import Graph
 
 
@@ -19,7 +19,7 @@ def partitioned(g: Graph, num_parts: int, owner: Any) -> Iterator[DistGraph]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             partition_graph(g, "judged", num_parts, folder, part_method=lambda g, k: owner)
-        with playing(Process()):
+        with playing(ProcessState()):
             initialize()
             try:
                 yield DistGraph("judged", part_config=f"{folder}/judged.json")

@@ -132,22 +132,11 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
 def parse_message(
     line: bytes, machine: int, ids: Mapping[str, Container[int]]
 ) -> dict[str, Any] | None:
-    """Parse a line from a host.
+    """Parse a line of at most :data:`LONGEST` bytes from a host.
 
-    Parameters
-    ----------
-    line : bytes
-        At most :data:`LONGEST` bytes.
-    machine : int
-        The host's number.
-    ids : dict
-        Role -> IDs of the processes on this host.
-
-    Returns
-    -------
-    dict or None
-        ``kind``, ``role``, ``id`` and the fields of the message; text can be encoded as UTF-8.
-        None for a line that is not a message. One that no agent sends raises :class:`BadMessage`.
+    ``ids`` are those of the processes on this host, by role. The result has ``kind``, ``role``,
+    ``id`` and the fields of the message; text can be encoded as UTF-8. It is None for a line that
+    is not a message; one that no agent sends raises :class:`BadMessage`.
     """
     try:
         said = json.loads(line)

@@ -32,6 +32,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, no_such_file
+from gnnlab.launch import probe
 from gnnlab.launch.backends.ssh import Login, LoginError
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.partition.files import PartConfig, check_inside, read_config
@@ -121,25 +122,8 @@ def copy_files(
 ) -> None:
     """Copy part i of a graph, the scripts and the list of machines to machine i.
 
-    Parameters
-    ----------
-    part_config : path
-        The JSON file of the partitioned graph, on this machine.
-    ip_config : path
-        The machines, one for each part. The file is copied into the workspace, under its name.
-    workspace : str
-        A folder on the machines, relative to the login folder. Made if missing.
-    rel_data_path : str
-        Folder of the graph in the workspace.
-    script_folder : path, optional
-        A folder on this machine, copied into the workspace.
-    ssh_port, ssh_username : optional
-        By default those of the user's ssh configuration.
-
-    Raises
-    ------
-    GNNLabError
-        At least one machine did not receive its files; the message says which and why.
+    The parameters are the options of the command, which ``gnnlab copy_files --help`` explains.
+    Raise GNNLabError if a machine did not receive its files; the message says which and why.
     """
     config = read_config(part_config)
     hosts = read_ip_config(ip_config, config.num_parts)
@@ -307,7 +291,8 @@ class _Transfer:
 def _copy(target: _Target, files: list[_File], transfer: _Transfer) -> int:
     """Send one machine the files that it lacks; return how many were sent."""
     answers = target.run(_SURVEY, _lines(files))
-    has_rsync = _is_usable("" if answers[0].startswith("disk") else answers.pop(0))
+    version = "" if answers[0].startswith("disk") else answers.pop(0)
+    has_rsync = probe.USABLE_RSYNC.match(version) and probe.rsync()
     free = int(answers.pop(0).split()[4]) * 1024
     there = {f.path: int(a) for f, a in zip(files, answers, strict=True) if a != "whole"}
     json = files[-1].path if any(f.path in there and not f.is_script for f in files) else ""
@@ -341,15 +326,6 @@ def _copy(target: _Target, files: list[_File], transfer: _Transfer) -> int:
 
 def _lines(files: Sequence[_File]) -> str:
     return "".join(file.line for file in files)
-
-
-def _is_usable(version: str) -> bool:
-    """Whether both sides have rsync 3 or newer; ``version`` is the first line of the remote one."""
-    try:
-        own = subprocess.run(["rsync", "--version"], capture_output=True, text=True).stdout
-    except OSError:
-        return False
-    return all(re.match(r"rsync +version v?([3-9]|\d\d)", said) for said in (own, version))
 
 
 def _send_by_rsync(target: _Target, files: list[_File], transfer: _Transfer) -> None:

@@ -74,9 +74,8 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
         request = HostRequest(None, tuple(listed) if is_ssh else (), *login)
         shared = nullcontext() if is_ssh else _mark(arguments)
         with open_backend(arguments.on, request) as backend, shared as mark:
-            hosts = backend.hosts()
-            parts = None if is_ssh else _num_parts(arguments)
-            parts = parts or len(hosts)
+            hosts = backend.hosts
+            parts = (None if is_ssh else _num_parts(arguments)) or len(hosts)
             count = min(parts, len(hosts))  # a job takes as many as there are parts
             work = partial(_examine, arguments, backend, parts, mark)
             all_facts = _concurrently(work, len(hosts))
@@ -147,10 +146,9 @@ def _examine(
     arguments: argparse.Namespace, backend: Backend, parts: int, mark: str | None, number: int
 ) -> dict[str, Any] | Finding:
     """Get the facts of one machine through a backend, or a Finding that says why that failed."""
-    hosts = backend.hosts()
-    host, is_ssh = hosts[number], backend.name == "ssh"
+    host, is_ssh = backend.hosts[number], backend.name == "ssh"
     port = (arguments.ssh_port or 22) if is_ssh else _HIGH_PORT
-    others = dict.fromkeys(each.address for each in hosts if each.address != host.address)
+    others = dict.fromkeys(e.address for e in backend.hosts if e.address != host.address)
     request = _request(
         arguments,
         address=host.address,
@@ -229,7 +227,8 @@ def _checks(
         yield SSH, facts["rsync"], *faults
     elif is_remote:
         yield START, arguments.on
-    yield VERSIONS, _listing(facts["versions"]), *_versions(facts, arguments, other, theirs)
+    known = ", ".join(f"{name} {version}" for name, version in facts["versions"].items() if version)
+    yield VERSIONS, known, *_versions(facts, arguments, other, theirs)
     if is_remote:
         faults = [] if facts["is_own"] else [(FAILED, "address_foreign", {})]
         if away := facts["unreachable"]:
@@ -274,17 +273,9 @@ def _checks(
         yield _partition(facts["partition"], arguments, num_hosts if is_remote else None, reference)
     yield GPU, ", ".join(facts["gpus"]) or "–", *_gpus(facts, other, theirs)
     load, cores, waits = facts["processor"]
-    values = {"load": f"{load:.1f}", "cores": cores}
     is_slow = load > cores > 1 and waits.upper() != "PASSIVE"
-    yield (
-        CPU,
-        "{load} / {cores}".format(**values),
-        *([(WARNING, "cpu_busy", values)] if is_slow else []),
-    )
-
-
-def _listing(versions: dict[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    busy = [(WARNING, "cpu_busy", {"load": f"{load:.1f}", "cores": cores})] if is_slow else []
+    yield CPU, f"{load:.1f} / {cores}", *busy
 
 
 def _versions(
@@ -407,24 +398,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--ip_config", help=f"{IP_CONFIG_HELP} (the allocation of Slurm, or only this computer)")
     which = parser.add_mutually_exclusive_group().add_argument
-    which(
-        "--local",
-        dest="on",
-        action="store_const",
-        const="local",
-        help="check this computer: --on local",
-    )
+    local: Any = {"dest": "on", "action": "store_const", "const": "local"}
+    which("--local", **local, help="check this computer: --on local")
     which(
         "--on",
         choices=NAMES,
         help="whose hosts are checked; local is this computer (ssh with --ip_config, slurm in an "
         "allocation, ray where RAY_ADDRESS is set, otherwise local)",
     )
-    add(
-        "--workspace",
-        default="",
-        help="folder on the machines (that of a login, where relative ones start)",
-    )
+    place = "folder on the machines (that of a login, where relative ones start)"
+    add("--workspace", default="", help=place)
     add("--part_config", help="JSON file of the graph, relative to the workspace (not looked at)")
     add("--num_servers", type=int, default=1, help="servers per machine (1)")
     add_ssh_options(parser)

@@ -32,14 +32,6 @@ def distance(text: str) -> int:
     """Return how far a failure is from its cause: 0 for one that may be a cause itself.
 
     ``text`` is the error, or the last lines of output.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.first_failure import distance
-    >>> distance("ZeroDivisionError: division by zero")
-    0
-    >>> distance("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer")
-    2
     """
     if "ServerLost" in text:
         return _LOST_SERVER
@@ -63,16 +55,7 @@ def first_failure(
 
 
 def describe_exit(status: int) -> str:
-    """Return how a process ended, from its exit status, negative for a signal.
-
-    Examples
-    --------
-    >>> from gnnlab.launch.first_failure import describe_exit
-    >>> describe_exit(3)
-    'ended with status 3'
-    >>> describe_exit(-15)
-    'was killed by SIGTERM'
-    """
+    """Return how a process ended, from its exit status, negative for a signal."""
     if status >= 0:
         return f"ended with status {status}"
     name = next((s.name for s in signal.Signals if s == -status), f"signal {-status}")

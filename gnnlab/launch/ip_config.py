@@ -38,26 +38,8 @@ def read_ip_config(
 ) -> list[Endpoint]:
     """Read the machines of a cluster.
 
-    Parameters
-    ----------
-    num_parts : int, optional
-        How many machines there must be.
-    num_servers : int
-        Of each machine; they listen at the port of its line and at those that follow.
-
-    Returns
-    -------
-    list of Endpoint
-        In the order of the lines: machine i holds part i.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from gnnlab.launch.ip_config import read_ip_config
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "ip_config.txt")
-    >>> _ = path.write_text("10.0.0.1        # the big one\\n10.0.0.2 31000\\n")
-    >>> [(host.address, host.port) for host in read_ip_config(path)]
-    [('10.0.0.1', None), ('10.0.0.2', 31000)]
+    There must be ``num_parts`` of them, if that is given. The ``num_servers`` of a machine listen
+    at the port of its line and at those that follow.
     """
     what = "an ip_config is a text file with a line `address [port]` for each machine"
     try:

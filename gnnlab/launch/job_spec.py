@@ -50,12 +50,6 @@ class Command(NamedTuple):
         """Parse a command; raise InvalidInput unless it runs Python, and needs no shell for that.
 
         A sequence of arguments may contain any characters, a text only quoted ones.
-
-        Examples
-        --------
-        >>> from gnnlab.launch.job_spec import Command
-        >>> Command.read("SEED=1 python3 train.py --lr 0.1")
-        Command(python='python3', argv=['python3', 'train.py', '--lr', '0.1'], env={'SEED': '1'})
         """
         try:
             argv = list(command)

@@ -42,18 +42,9 @@ _EXCEPTION = re.compile(
 class LaunchError(GNNLabError, RuntimeError):
     """A job failed and was ended on all machines.
 
-    Attributes
-    ----------
-    host : str
-        Host of the first failure.
-    role : str
-        "trainer", "server" or "agent".
-    rank : int
-        Rank of the trainer, ID of the server, otherwise index of the machine.
-    status : int
-        Exit status; 128 + n if signal n ended the process.
-    log_dir : Path
-        Folder with the output of all processes.
+    Of the first failure it has the ``host``, the ``role`` ("trainer", "server" or "agent"), the
+    ``rank`` (ID of a server, of an agent its machine) and the exit ``status`` (128 + n if signal n
+    ended the process). ``log_dir`` is the folder with the output of all processes.
     """
 
     def __init__(
@@ -351,7 +342,9 @@ class JobSupervisor:
             self._log(machine, who, message["text"])
             return
         if kind == "trace":
-            self._keep_events(message["name"], message["text"])
+            self._last_events = time.monotonic()
+            if self._trace_dir:
+                self._append(self._trace_dir / message["name"], message["text"])
             return
         if kind == "bad":
             self._failures.append(message | {"machine": machine, "status": 1})
@@ -384,11 +377,6 @@ class JobSupervisor:
             self._early[who[1]] = time.monotonic()
         else:
             self._failures.append(message)
-
-    def _keep_events(self, name: str, text: str) -> None:
-        self._last_events = time.monotonic()
-        if self._trace_dir:
-            self._append(self._trace_dir / name, text)
 
     def _append(self, path: Path, text: str) -> None:
         """Append to a file; after one that cannot be written, which is raised, write no more."""

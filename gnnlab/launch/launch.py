@@ -44,24 +44,12 @@ _PATIENCE = 10.0  # seconds for servers to end after all trainers have
 
 @dataclass(frozen=True)
 class JobResult:
-    """A job that has succeeded.
+    """A job that has succeeded."""
 
-    Attributes
-    ----------
-    job : str
-        Its name.
-    log_dir : Path
-        One file per process.
-    seconds : float
-        Time from the first login to the end of the last process.
-    has_stopped : bool
-        Whether the trainers stopped early, as ``gnnlab.distributed.should_stop()`` told them.
-    """
-
-    job: str
-    log_dir: Path
-    seconds: float
-    has_stopped: bool = False
+    job: str  # its name
+    log_dir: Path  # one file per process
+    seconds: float  # from the first login to the end of the last process
+    has_stopped: bool = False  # trainers stopped early: gnnlab.distributed.should_stop() said so
 
     @property
     def logs(self) -> dict[str, str]:
@@ -104,6 +92,9 @@ def run(
 ) -> JobResult | None:
     """Run a command as a job on many machines and wait until it has ended.
 
+    Parameters that are not listed here are options of the command line, which ``gnnlab launch
+    --help`` explains.
+
     Parameters
     ----------
     command : str or sequence of str
@@ -124,38 +115,17 @@ def run(
         What starts the agents: "local", "ssh", "slurm" or "ray"; see :mod:`gnnlab.launch.backends`.
         By default ssh if there is an ip_config, Slurm in an allocation, Ray if ``RAY_ADDRESS`` is
         set.
-    num_trainers, num_servers : int
-        Per machine.
-    num_samplers : int
-        Per trainer.
+    num_trainers, num_servers, num_samplers : int
+        The first two per machine, the last per trainer.
     local : bool
         Emulate all machines on this computer, without ssh, each at a loopback address of its own.
-    ssh_port, ssh_username : optional
-        By default those of your ssh configuration.
     extra_envs : dict of str, optional
         Additional environment variables for all processes.
-    graph_format : str
-        Accepted for DGL's command lines; scripts read it from ``DGL_GRAPH_FORMAT``. gnnlab creates
-        a format on first use.
-    num_omp_threads : int, optional
-        Threads of a trainer; by default trainers and samplers share the processors.
-    num_server_threads : int
-        Threads of a server.
-    master_port : int, optional
-        Rendezvous port of the trainers on the first machine; by default a free one.
-    timeout : float
-        Seconds after which a host that does not answer, or an unready server, counts as failed.
     max_pause : float
         Seconds for which a process may be stopped, by SIGSTOP, Ctrl-Z or a debugger, before it
         counts as failed. Trainers drop a stopped server after some four seconds in any case.
     log_dir : path
         Folder in which the job makes a folder of its own for the output of its processes.
-    security : str
-        "tls" to encrypt the traffic with servers and admit only processes of this job, or "none".
-    trace : path, optional
-        Folder for the trace events of all processes; :mod:`gnnlab.trace` reads it.
-    dry_run : bool
-        Only print the commands, without secrets.
 
     Returns
     -------
@@ -182,40 +152,18 @@ def run(
             "PowerShell, then install gnnlab there), or simulate the job: gnnlab.simulate"
         )
     taken_apart = Command.read(command)
-    backend = _open_backend(
-        on,
-        local,
-        os.fspath(workspace),
-        os.fspath(part_config),
-        os.fspath(ip_config or ""),
-        num_machines,
-        num_servers,
-        ssh_port=ssh_port,
-        ssh_username=ssh_username,
-    )
+    folder, graph, listed = (os.fspath(path) for path in (workspace, part_config, ip_config or ""))
+    ssh: Any = {"ssh_port": ssh_port, "ssh_username": ssh_username}
+    backend = _open_backend(on, local, folder, graph, listed, num_machines, num_servers, **ssh)
     if backend.is_local and "/" not in taken_apart.python:  # "python" means this interpreter
         argv = [sys.executable, *taken_apart.argv[1:]]
         taken_apart = taken_apart._replace(python=sys.executable, argv=argv)
     if not 0 < timeout < math.inf:
         raise InvalidInput(f"--timeout must be a number of seconds above 0; found {timeout}")
     with backend:
-        job = JobSpec(
-            taken_apart,
-            backend.hosts(),
-            os.fspath(part_config),
-            os.fspath(ip_config or ""),
-            num_trainers,
-            num_samplers,
-            num_servers,
-            num_server_threads,
-            num_omp_threads,
-            graph_format,
-            security,
-            timeout,
-            max_pause,
-            extra_envs or {},
-            trace is not None,
-        )
+        numbers = num_trainers, num_samplers, num_servers, num_server_threads, num_omp_threads
+        how: Any = graph_format, security, timeout, max_pause, extra_envs or {}, trace is not None
+        job = JobSpec(taken_apart, backend.hosts, graph, listed, *numbers, *how)
         if dry_run:
             python = job.command.python
             where = "" if "/" in python else f": {python} is the first one on the PATH there"
@@ -224,8 +172,7 @@ def run(
                 print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
             return None
         trace_dir = None if trace is None else _new_folder(trace)
-        args = os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir
-        result = _run(job, backend, *args)
+        result = _run(job, backend, folder, master_port or 0, Path(log_dir), trace_dir)
         if result.has_stopped:
             backend.requeue()
         return result
@@ -306,7 +253,7 @@ def _open_backend(
         request = replace(request, num_hosts=_num_parts(config))
     backend = open_backend(on, request)
     if where and on != "ssh":
-        names = ", ".join(host.name for host in backend.hosts())
+        names = ", ".join(host.name for host in backend.hosts)
         print(f"gnnlab launch: the machines are {where}: {names}", flush=True)
     return backend
 

@@ -31,6 +31,7 @@ except ImportError:  # Windows
     fcntl = resource = None  # type: ignore[assignment]
 
 PACKAGES = ("torch", "numpy", "numba", "cryptography", "msgspec")
+USABLE_RSYNC = re.compile(r"rsync +version v?(([3-9]|\d\d)\S*)")
 
 
 def examine(request: dict[str, Any]) -> dict[str, Any]:
@@ -184,14 +185,18 @@ def holder(port: int) -> tuple[int, str]:
     return 0, ""
 
 
+def _output(*command: str) -> str:
+    """Return what a program prints; '' if it is missing or fails."""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        return done.stdout
+    return ""
+
+
 def rsync() -> str:
     """Return rsync's name and version; '' if it is missing or older than 3."""
-    with suppress(OSError, subprocess.SubprocessError):
-        command = ["rsync", "--version"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=20)
-        found = re.match(r"rsync +version v?(([3-9]|\d\d)\S*)", done.stdout)
-        return f"rsync {found[1]}" if found and done.returncode == 0 else ""
-    return ""
+    found = USABLE_RSYNC.match(_output("rsync", "--version"))
+    return f"rsync {found[1]}" if found else ""
 
 
 def _shared_memory() -> list[int] | None:
@@ -250,11 +255,7 @@ def _text(folder: str, name: str) -> str:
 
 def _gpus() -> list[str]:
     """Return the GPUs that the driver lists, whether or not torch can use them."""
-    with suppress(OSError, subprocess.SubprocessError):
-        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-        return done.stdout.split("\n")[:-1] if done.returncode == 0 else []
-    return []
+    return _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines()
 
 
 def partition(path: str, part: int | None) -> dict[str, Any]:

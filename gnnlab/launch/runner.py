@@ -54,9 +54,9 @@ _ELASTIC = {
 
 
 def main() -> None:
-    """Read one order from standard input and execute it: ``LIFELINE FOLDER GUARD WORKER``.
+    """Read an order from standard input and execute it.
 
-    Arguments: reading end of the lifeline, the agent's folder, the IDs of its other processes.
+    Arguments: reading end of the lifeline, the agent's folder, the IDs of its guard and worker.
     """
     lifeline, folder = int(sys.argv[1]), Path(sys.argv[2])
     agent = _Agent({int(pid) for pid in sys.argv[3:5]})

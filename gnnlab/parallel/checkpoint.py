@@ -63,19 +63,13 @@ def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
 
 
 def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, Any]:
-    """Restore the state that :func:`save_checkpoint` wrote.
+    """Restore the state that :func:`save_checkpoint` wrote, and return its plain values.
 
     Parameters
     ----------
-    path : path
     **parts
         Objects to restore, under the names they were saved by; other objects of the file are
         skipped. Generators are set if there are as many ranks as wrote the checkpoint.
-
-    Returns
-    -------
-    dict
-        The plain values of the checkpoint.
 
     Raises
     ------

@@ -151,24 +151,17 @@ def init_model(
     """Move a model to this rank's device and average its gradients over all ranks.
 
     All ranks start from the parameters of rank 0. On CPUs, gradients are summed in the order of the
-    ranks. DistributedDataParallel alone lets gloo choose an order for each position in a bucket,
-    and changes the buckets after the first step of a process; so with three ranks or more, a run
-    that is resumed from a checkpoint would differ in its last bits from one that was not
-    interrupted.
+    ranks, so that a resumed run equals one that was not interrupted
+    (:mod:`gnnlab.parallel.rank_order`). The attribute ``module`` of the result is the model itself;
+    use that to evaluate on one rank.
 
     Parameters
     ----------
-    model : torch.nn.Module
     device : torch.device, optional
         As returned by :func:`init_process_group`; without it the model is not moved.
     **kwargs
         For :class:`torch.nn.parallel.DistributedDataParallel`, such as ``find_unused_parameters``
         if some batches of a typed graph lack a type.
-
-    Returns
-    -------
-    DistributedDataParallel
-        Its attribute ``module`` is the model itself; use that to evaluate on one rank.
 
     Examples
     --------
@@ -213,27 +206,19 @@ def create_dataloader(
     """Return the loader of one rank; together the ranks process all seeds every epoch.
 
     Step i of all ranks together has the seeds of step i of one process with ``world_size *
-    batch_size`` seeds, and samples the same neighbors for them. Every rank makes the same number
-    of steps.
+    batch_size`` seeds, and samples the same neighbors for them.
 
     Parameters
     ----------
-    rank, world_size : int
-    graph : Graph
     nids : torch.Tensor, or dict of them by node type
         Seeds of all ranks, shape (N,), integer.
-    sampler : Sampler
     batch_size : int
         Seeds per step and rank.
-    shuffle : bool
-        Reshuffle all seeds every epoch, identically on all ranks.
     drop_last : bool
         If the seeds cannot be divided evenly: True drops the last ones, False repeats seeds from
         the epoch's beginning, fewer than one per rank.
-    seed : int
-        Seed of shuffling and sampling, the same on all ranks.
-    **kwargs
-        For :class:`gnnlab.dataloading.DataLoader`.
+    shuffle, seed, **kwargs
+        For :class:`gnnlab.dataloading.DataLoader`; the same on all ranks.
 
     Examples
     --------
@@ -248,38 +233,18 @@ def create_dataloader(
     [[0, 2, 4], [6, 8]]
     [[1, 3, 5], [7, 9]]
     """
-    return DataLoader(
-        graph,
-        nids,
-        sampler,
-        use_ddp=(rank, world_size),
-        batch_size=batch_size,
-        shuffle=shuffle,
-        drop_last=drop_last,
-        seed=seed,
-        **kwargs,
-    )
+    how: Any = {"batch_size": batch_size, "shuffle": shuffle, "drop_last": drop_last, "seed": seed}
+    return DataLoader(graph, nids, sampler, use_ddp=(rank, world_size), **how, **kwargs)
 
 
 def rank_share(
     ids: torch.Tensor, rank: int | None = None, world_size: int | None = None
 ) -> torch.Tensor:
-    """Return the share of IDs that one rank evaluates; each ID is on exactly one rank.
+    """Return the share of IDs, shape (N,), that one rank evaluates; each is on exactly one rank.
 
     Shares may differ by one in length. That is fine for evaluation, where ranks synchronize only at
-    the end (:func:`global_mean`); for training use :func:`create_dataloader`.
-
-    Parameters
-    ----------
-    ids : torch.Tensor
-        Shape (N,).
-    rank, world_size : int, optional
-        By default those of the process group.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N / world_size,), rounded up or down.
+    the end (:func:`global_mean`); for training use :func:`create_dataloader`. By default, ``rank``
+    and ``world_size`` are those of the process group.
 
     Examples
     --------
@@ -295,18 +260,8 @@ def rank_share(
 def global_mean(total: float | torch.Tensor, count: int | torch.Tensor) -> float:
     """Return the mean over all ranks: the sum of totals divided by the sum of counts.
 
-    Parameters
-    ----------
-    total : float or torch.Tensor
-        Sum on this rank; for accuracy, the number of correct predictions.
-    count : int or torch.Tensor
-        Number of values in this rank's sum; may be 0.
-
-    Returns
-    -------
-    float
-        Equal on all ranks; nan if the sum of counts is 0. Without a process group, the mean of
-        this process.
+    For accuracy, the total of a rank is the number of its correct predictions. A count may be 0;
+    if all are, the mean is nan. Without a process group, it is the mean of this process.
 
     Examples
     --------

@@ -7,7 +7,6 @@ shows the same in each run.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,8 +56,7 @@ class OutputMultiplexer:
         name = f"rank {number} | " if self._world_size > 1 else ""
         text = "".join(f"{name}{last_state(line)}\n" for line in lines)
         if self._bar is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            print(text, end="", flush=True)
         else:
             self._bar.write(text, end="")
 

@@ -47,10 +47,8 @@ class Payload(NamedTuple):
 def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Payload]:
     """Write a value for other processes, which must be started inside the ``with``.
 
-    On Windows, they must also have called :func:`unpack` before the ``with`` ends.
-
-    ``packer_class`` may be a subclass that handles further types. Raise OSError if there is not
-    enough memory for the large tensors.
+    On Windows, they must also have called :func:`unpack` before the ``with`` ends. Raise OSError if
+    there is not enough memory for the large tensors.
     """
     buffer = io.BytesIO()
     packer = (packer_class or Packer)(buffer)

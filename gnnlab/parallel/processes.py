@@ -40,7 +40,7 @@ def launch_processes(
     num_threads: int | None = None,
     live: bool | None = None,
 ) -> list[Any]:
-    """Run ``fn(rank, nprocs, *args)`` in ``nprocs`` processes and return their results.
+    """Run ``fn(rank, nprocs, *args)`` in ``nprocs`` processes; return a list of their results.
 
     The environment variables of torch's rendezvous are set:
     ``torch.distributed.init_process_group("gloo")`` needs no further arguments. Lines that ranks
@@ -66,15 +66,9 @@ def launch_processes(
     num_threads : int, optional
         Threads for the operators of each rank; by default the ranks share the processors.
     live : bool, optional
-        Whether to show lines of all ranks as they arrive; their order then differs from run to
-        run. Otherwise lines of rank 0 are shown at once, those of rank 1 follow when rank 0 has
-        ended, and so on. By default True, but False in a notebook, whose stored output is then the
-        same in each run.
-
-    Returns
-    -------
-    list
-        Results in the order of the ranks.
+        Whether to show lines of all ranks as they arrive, in an order that differs from run to run;
+        otherwise those of a rank follow when all before it have ended. By default True, but False
+        in a notebook, whose stored output is then the same in each run.
 
     Raises
     ------

@@ -26,21 +26,10 @@ _bar: Any = None
 
 
 def track(iterable: Iterable[T], description: str = "", total: int | None = None) -> Iterator[T]:
-    """Iterate, and show a progress bar.
+    """Iterate, for instance over a loader, and show a progress bar.
 
-    Parameters
-    ----------
-    iterable : iterable
-        For instance a loader.
-    description : str
-        Label before the bar, for instance the epoch.
-    total : int, optional
-        Number of items, if the iterable has no length.
-
-    Yields
-    ------
-    item
-        Of the iterable.
+    Before the bar stands ``description``, for instance the epoch; ``total`` is the number of items,
+    if the iterable has no length.
 
     Examples
     --------

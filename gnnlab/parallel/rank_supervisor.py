@@ -81,8 +81,7 @@ def _first_failure(ranks: Sequence[RankProcess]) -> RankError:
 
 
 def _stands(ranks: Sequence[RankProcess]) -> str:
-    stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in ranks]
-    return "\n".join(stands)
+    return "\n".join(f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in ranks)
 
 
 def _error(rank: RankProcess, ranks: Sequence[RankProcess], what: str, details: str) -> RankError:

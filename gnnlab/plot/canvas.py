@@ -135,36 +135,17 @@ def draw_arrows(
             _draw_loop(ax, positions[u], color, gap)
             continue
         bend = 0.15 if (v, u) in both else 0.0
-        arrow = patches.FancyArrowPatch(
-            positions[u],
-            positions[v],
-            arrowstyle="-|>",
-            connectionstyle=f"arc3,rad={bend}",
-            mutation_scale=max(gap, 6),
-            shrinkA=gap,
-            shrinkB=gap,
-            color=color,
-            linewidth=1.4,
-            zorder=1 if color == GRAY else 2,
-        )
-        ax.add_patch(arrow)
+        style = {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={bend}", "linewidth": 1.4}
+        style |= {"mutation_scale": max(gap, 6), "shrinkA": gap, "shrinkB": gap, "color": color}
+        style |= {"zorder": 1 if color == GRAY else 2}
+        ax.add_patch(patches.FancyArrowPatch(positions[u], positions[v], **style))
 
 
 def _draw_loop(ax: Axes, position: Position, color: str, gap: float) -> None:
-    above = require("matplotlib.transforms").offset_copy(
-        ax.transData, ax.get_figure(), y=gap, units="points"
-    )
-    x, y = position
-    ax.scatter(
-        x,
-        y,
-        s=gap**2,
-        facecolors="none",
-        edgecolors=color,
-        linewidths=1.4,
-        transform=above,
-        zorder=1,
-    )
+    offset_copy = require("matplotlib.transforms").offset_copy
+    above = offset_copy(ax.transData, ax.get_figure(), y=gap, units="points")
+    style: Any = {"s": gap**2, "facecolors": "none", "edgecolors": color, "linewidths": 1.4}
+    ax.scatter(*position, **style, transform=above, zorder=1)
 
 
 def legend_beside(ax: Axes, **options: Any) -> None:
@@ -203,12 +184,8 @@ def node_names(g: Graph, labels: Labels) -> list[Any]:
 def node_positions(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> list[Position]:
     """Return the position of each node.
 
-    Parameters
-    ----------
-    pos : None, mapping or array
-        Node → (x, y), or shape (nodes, 2). By default networkx's spring layout, the same each time.
-    owner : sequence of int, optional
-        The part of each node; the layout places nodes of one part together.
+    ``pos`` is a mapping node → (x, y), or has shape (nodes, 2); None is networkx's spring layout,
+    the same each time, which places nodes of one ``owner`` together.
     """
     if pos is None:
         return _spring(g, owner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
@@ -41,12 +41,6 @@ def timeline(
         Beginning of the window, in seconds since the first event.
     seconds : float, optional
         Length of the window. By default up to the end of the last event.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Time counts from the first event, in s, ms or µs.
 
     Examples
     --------
@@ -70,32 +64,23 @@ def timeline(
     # Long events first, so that events inside them are drawn on top.
     shown.sort(key=lambda event: (event.start, -event.seconds))
     row = {track: y for y, track in enumerate(tracks)}
-    colors = canvas.colors_of(sorted({event.kind for event in shown}, key=_kind_order))
+    kinds = {event.kind for event in shown}
+    ordered = (kind for kind in (*canvas.KIND_COLORS, *sorted(kinds)) if kind in kinds)
+    colors = canvas.colors_of(dict.fromkeys(ordered))
     factor, unit = canvas.time_unit(end - start)
     ax = canvas.axes(ax, 8.5, min(1.1 + 0.34 * len(tracks), 10))
     boxes = [_box(event, row[track_of(event)], first, factor) for event in shown]
     fill = [colors[event.kind] for event in shown]
-    bars = canvas.require("matplotlib.collections").PolyCollection(
-        boxes,
-        facecolors=fill,
-        edgecolors=fill,
-        linewidths=0.4,  # keeps the shortest events visible
-    )
-    ax.add_collection(bars)
+    bars = canvas.require("matplotlib.collections").PolyCollection
+    # The edges keep the shortest events visible.
+    ax.add_collection(bars(boxes, facecolors=fill, edgecolors=fill, linewidths=0.4))
     ax.set(xlim=(start * factor, end * factor), ylim=(len(tracks) - 0.5, -0.5), xlabel=unit)
     _name_tracks(ax, tracks)
     patch = canvas.require("matplotlib.patches").Patch
     handles = [patch(color=color, label=say(kind)) for kind, color in colors.items()]
-    ax.legend(
-        handles=handles,
-        ncols=len(handles),
-        frameon=False,
-        loc="lower left",
-        borderaxespad=0.2,
-        bbox_to_anchor=(0, 1),
-        handlelength=1.0,
-        columnspacing=1.2,
-    )
+    above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+    spaces: Any = {"handlelength": 1.0, "columnspacing": 1.2}
+    ax.legend(handles=handles, ncols=len(handles), frameon=False, **above, **spaces)
     return ax
 
 
@@ -123,11 +108,6 @@ def _check(
             f"{len(shown):,} and {len(tracks)}. Draw a part, timeline(events, start=…, seconds=…), "
             "or the events of some ranks"
         )
-
-
-def _kind_order(kind: str) -> tuple[int, str]:
-    known = list(canvas.KIND_COLORS)
-    return (known.index(kind) if kind in known else len(known), kind)
 
 
 def _box(event: Event, y: int, first: float, factor: float) -> list[tuple[float, float]]:

@@ -92,9 +92,10 @@ class Explorer:
         try:
             widgets = importlib.import_module("ipywidgets")
         except ImportError:
+            places = {name: [*options.values()] for name, options in self._options.items()}
             self.controls = {
-                name: SimpleNamespace(value=first[name], index=_index(options, first[name]))
-                for name, options in self._options.items()
+                name: SimpleNamespace(value=value, index=places[name].index(value))
+                for name, value in first.items()
             }
             return
         # With the default margin, an image as wide as the page would get a scroll bar.
@@ -176,7 +177,10 @@ class Explorer:
             setting = self.setting | {name: self._options[name][chosen[name]] for name in named}
             title = ", ".join(f"{self._labels[name]} = {label}" for name, label in chosen.items())
             panels.append((title, self._draw(setting)))
-        return _quantize(_png(_grid(panels)))
+        # 256 colors are enough for a drawing, and take a quarter of the bytes.
+        image = canvas.require("PIL.Image").open(BytesIO(_png(_grid(panels))))
+        image.convert("RGB").quantize(256).save(file := BytesIO(), format="png", optimize=True)
+        return file.getvalue()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle = {} if self.widget is None else dict(self.widget._repr_mimebundle_())
@@ -188,10 +192,6 @@ class Explorer:
         labels = {name: list(options) for name, options in self._options.items()}
         values = ", ".join(f"{name} = {labels[name][c.index]}" for name, c in self.controls.items())
         return f"explorer of {_name(self._function)}: {values}"
-
-
-def _index(options: dict[str, Any], value: Any) -> int:
-    return list(options.values()).index(value)
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -230,14 +230,9 @@ def _control(widgets: Any, label: str, options: dict[str, Any], first: Any) -> A
     """Make a slider for numbers, else a dropdown list."""
     numbers = all(isinstance(value, int | float) for value in options.values())
     kind = widgets.SelectionSlider if numbers else widgets.Dropdown
-    more = {"continuous_update": False} if numbers else {}
-    return kind(
-        options=list(options.items()),
-        value=first,
-        description=label,
-        style={"description_width": "initial"},
-        **more,
-    )
+    more: dict[str, Any] = {"continuous_update": False} if numbers else {}
+    more |= {"description": label, "style": {"description_width": "initial"}}
+    return kind(options=list(options.items()), value=first, **more)
 
 
 def _ends(options: dict[str, Any], count: int) -> list[str]:
@@ -250,14 +245,6 @@ def _ends(options: dict[str, Any], count: int) -> list[str]:
 def _png(figure: Any) -> bytes:
     file = BytesIO()
     figure.savefig(file, format="png")
-    return file.getvalue()
-
-
-def _quantize(png: bytes) -> bytes:
-    """Reduce an image to 256 colors: enough for a drawing, in a quarter of the bytes."""
-    drawing = canvas.require("PIL.Image").open(BytesIO(png)).convert("RGB").quantize(256)
-    file = BytesIO()
-    drawing.save(file, format="png", optimize=True)
     return file.getvalue()
 
 

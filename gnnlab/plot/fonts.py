@@ -42,15 +42,8 @@ def language(lang: str) -> str:
     drawn in English, and other Korean and Chinese text is left out. Figures get a light gray
     background, for pages that are white and for pages that are dark.
 
-    Parameters
-    ----------
-    lang : str
-        "en", "ko" or "zh".
-
-    Returns
-    -------
-    str
-        The language of figures: ``lang``, or "en" if no font has its letters.
+    ``lang`` is "en", "ko" or "zh"; returned is the language of figures, which is "en" if no font
+    has the letters.
 
     Examples
     --------

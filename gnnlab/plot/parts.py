@@ -48,7 +48,6 @@ def partition_map(
         positions nodes of one part together.
     labels : mapping or sequence, optional
         Node → its text. By default its ID, in graphs of up to 40 nodes.
-    ax : matplotlib.axes.Axes, optional
 
     Examples
     --------
@@ -87,11 +86,7 @@ def partition_map(
         inside = owner == halo_of
         touched = torch.cat([u[inside[v]], v[inside[u]]]).unique()
         halo = [positions[node] for node in touched[~inside[touched]].tolist()]
-        ring: dict[str, Any] = {
-            "facecolors": "none",
-            "edgecolors": colors[halo_of],
-            "linewidths": 2.2,
-        }
+        ring: Any = {"facecolors": "none", "edgecolors": colors[halo_of], "linewidths": 2.2}
         x, y = zip(*halo, strict=True) if halo else ((), ())
         ax.scatter(x, y, s=2.2 * size, zorder=3, **ring)
         ax.scatter([], [], s=80, label=say("HALO of part {part}", part=halo_of), **ring)
@@ -148,9 +143,7 @@ def _draw_edges(
         canvas.draw_arrows(ax, pairs, positions, colors, size)
         return
     lines = [(positions[a], positions[b]) for a, b in pairs]
-    collections = canvas.require("matplotlib.collections")
-    for color, width, order in ((GRAY, 0.8, 1), ("black", 0.8, 2)):
+    collection = canvas.require("matplotlib.collections").LineCollection
+    for order, color in enumerate((GRAY, "black"), 1):
         some = [line for line, own in zip(lines, colors, strict=True) if own == color]
-        ax.add_collection(
-            collections.LineCollection(some, colors=color, linewidths=width, zorder=order)
-        )
+        ax.add_collection(collection(some, colors=color, linewidths=0.8, zorder=order))

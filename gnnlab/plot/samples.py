@@ -46,11 +46,9 @@ def graph(
     blocks : sequence of Block
         A sample of ``g``, first layer first. Each layer has a color for its edges and nodes.
     pos : mapping or array, optional
-        Node → (x, y), or shape (nodes, 2). By default a deterministic layout by
-        networkx.
+        Node → (x, y), or shape (nodes, 2). By default a deterministic layout by networkx.
     labels : mapping or sequence, optional
         Node → its text. By default its ID.
-    ax : matplotlib.axes.Axes, optional
 
     Examples
     --------
@@ -87,14 +85,9 @@ def _pairs(g: Graph) -> list[tuple[int, int]]:
 
 
 def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list[Edge]]]:
-    """Read a sample in original IDs.
+    """Return the sources of the first block and the destinations of each, and the edges of each.
 
-    Returns
-    -------
-    columns
-        Sources of the first block, then destinations of each block.
-    sampled
-        Edges of each block.
+    All are in original IDs.
     """
     for i, each in enumerate(blocks):
         if not (isinstance(each, Block) and each.is_homogeneous and NID in each.srcdata):
@@ -171,7 +164,6 @@ def sampling_tree(
         A sample of ``g``, first layer first.
     labels : mapping or sequence, optional
         Node → its text. By default its ID.
-    ax : matplotlib.axes.Axes, optional
 
     Examples
     --------
@@ -225,7 +217,10 @@ def _build_tree(
             found.below += [child(u, layer - 1, ":") for u in itself]
             found.below += [child(u, layer - 1, "-") for u in chosen]
             left = (Counter(g.predecessors(node).tolist()) - Counter(chosen)).elements()
-            found.below += _unsampled([str(names.get(u, u)) for u in left])
+            unsampled = [str(names.get(u, u)) for u in left]
+            if len(unsampled) > _MOST_UNSAMPLED:
+                unsampled = [f"+{len(unsampled)}"]
+            found.below += map(_TreeNode, unsampled)
         leaves[0] += not found.below
         if leaves[0] > _MOST_LEAVES:
             raise InvalidInput(
@@ -236,12 +231,6 @@ def _build_tree(
 
     leaves = [0]
     return [child(node, len(sampled), "") for node in columns[-1]]
-
-
-def _unsampled(names: list[str]) -> list[_TreeNode]:
-    if len(names) > _MOST_UNSAMPLED:
-        names = [f"+{len(names)}"]
-    return [_TreeNode(name) for name in names]
 
 
 def _draw_level(ax: Axes, level: list[_TreeNode], y: float) -> None:

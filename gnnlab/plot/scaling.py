@@ -35,7 +35,6 @@ def speedup(
     seconds : sequence of float, or dict of str to sequence of float
         Time of the same work on each number of machines; a dictionary gives several curves by
         name.
-    ax : matplotlib.axes.Axes, optional
 
     Examples
     --------
@@ -56,18 +55,10 @@ def speedup(
     for share in (0.5, 0.25):
         line = [share * value for value in ideal]
         ax.plot(counts, line, ":", color=canvas.GRAY, linewidth=1)
-        ax.annotate(
-            f"{share:.0%}",
-            (counts[-1], line[-1]),
-            (4, 0),
-            textcoords="offset points",
-            color="gray",
-            va="center",
-            fontsize=8,
-        )
-    for (name, times), color in zip(
-        curves.items(), canvas.colors_of(range(len(curves))).values(), strict=True
-    ):
+        style: Any = {"textcoords": "offset points", "color": "gray", "va": "center", "fontsize": 8}
+        ax.annotate(f"{share:.0%}", (counts[-1], line[-1]), (4, 0), **style)
+    colors = canvas.colors_of(range(len(curves)))
+    for color, (name, times) in zip(colors.values(), curves.items(), strict=True):
         speeds = [times[0] / time for time in times]
         label = say("{share:.0%} of ideal", share=speeds[-1] / ideal[-1])
         ax.plot(counts, speeds, "o-", color=color, label=f"{name}: {label}" if name else label)
@@ -106,6 +97,8 @@ def time_parts(
 ) -> Axes:
     """Draw stacked bars of time by kind of work, one bar for each number of machines.
 
+    Time is in s, ms or µs; the sum is written above each bar.
+
     Parameters
     ----------
     parts : dict of dict
@@ -113,12 +106,6 @@ def time_parts(
         in the order in which they first appear.
     top : float, optional
         Upper end of the time axis in seconds. Figures with the same value can be compared.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Time in s, ms or µs; the sum is written above each bar.
 
     Examples
     --------

@@ -29,7 +29,6 @@ def byte_matrix(
     show : callable
         Formats a number; by default as bytes, in units of 1000. Fields show their numbers for up to
         8 machines; for more there is a color scale.
-    ax : matplotlib.axes.Axes, optional
 
     Examples
     --------

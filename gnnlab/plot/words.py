@@ -87,14 +87,9 @@ def use(lang: str) -> None:
 
 
 def say(text: str, **fields: Any) -> str:
-    """Return a label in the language of figures.
+    """Return an English label, with fields as for :meth:`str.format`, in the language of figures.
 
-    Parameters
-    ----------
-    text : str
-        The English label, with fields as :meth:`str.format` takes them.
-    **fields
-        Their values. Without any, the text is not formatted.
+    Without values of fields, the text is not formatted.
     """
     if _column is not None and text in _TABLE:
         text = _TABLE[text][_column]

@@ -31,23 +31,17 @@ def from_pyg(
 ) -> Graph:
     """Make a graph of a ``Data`` or ``HeteroData``.
 
-    Edge k of the graph is column k of ``edge_index``. Feature tensors are shared, not copied.
-    Attributes with one row per node or edge, by PyG's own rule, become features; others (a number
-    of classes, text, ``edge_label_index``) are left out.
+    The types are those of a ``HeteroData``; for a ``Data``, one of nodes and one of edges. Edge k
+    of the graph is column k of ``edge_index``. Feature tensors are shared, not copied. Attributes
+    with one row per node or edge, by PyG's own rule, become features; others (a number of classes,
+    text, ``edge_label_index``) are left out.
 
     Parameters
     ----------
-    data : torch_geometric.data.Data or torch_geometric.data.HeteroData
-        Edges in ``edge_index``.
     names : dict, optional
         Attribute → name of the feature where they differ, such as ``{"x": "feat", "y": "label"}``.
     only : list of str, optional
         The attributes to take; by default all.
-
-    Returns
-    -------
-    Graph
-        One node type and one edge type for a ``Data``; the types of a ``HeteroData``.
 
     Examples
     --------
@@ -115,14 +109,8 @@ def to_pyg(g: Graph, names: Mapping[str, str] | None = None) -> Any:
 
     Parameters
     ----------
-    g : Graph
     names : dict, optional
         Feature → attribute where they differ, such as ``{"feat": "x", "label": "y"}``.
-
-    Returns
-    -------
-    torch_geometric.data.Data or torch_geometric.data.HeteroData
-        With ``num_nodes`` set.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from torch_geometric.data import TensorAttr
 
 from gnnlab.dataloading.epochs import Loader, warn_of_ranks
 from gnnlab.dataloading.executors import Executor, Workers
+from gnnlab.dataloading.loader import WORKER_OPTIONS
 from gnnlab.dataloading.recipe import Recipe, Task
 from gnnlab.dataloading.seeds import Seeds
 from gnnlab.distributed import context
@@ -37,8 +38,6 @@ from gnnlab.system import accelerators
 
 _OF_SAMPLER = ["replace", "subgraph_type", "disjoint", "temporal_strategy", "time_attr"]
 _OF_SAMPLER += ["weight_attr", "is_sorted", "directed"]
-_OF_WORKERS = ["multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"]
-_OF_WORKERS += ["worker_init_fn"]
 _PREFETCH = 2  # as in gnnlab's other loaders
 
 
@@ -124,11 +123,8 @@ class _Engine(Loader):
     """gnnlab's loader, which has batches made in threads and processes; the batches are PyG's."""
 
     def __init__(self, loader: Any, graph: Any, seed: int | None, prefetch: int) -> None:
-        workers = None
-        if loader.num_workers:
-            workers = Workers(
-                loader.num_workers, {name: getattr(loader, name) for name in _OF_WORKERS}
-            )
+        how = {name: getattr(loader, name) for name in WORKER_OPTIONS}
+        workers = Workers(loader.num_workers, how) if loader.num_workers else None
         positions = Seeds({"": torch.arange(len(loader.dataset))}, typed=False)
         super().__init__(positions, seed=seed, workers=workers, prefetch=prefetch)
         self.loader, self.graph = loader, graph
@@ -209,7 +205,7 @@ def _leave_out_workers(options: dict[str, Any]) -> None:
             "processes that sample ahead, with the same batches",
             stacklevel=3,
         )
-    for name in ("num_workers", *_OF_WORKERS):
+    for name in ("num_workers", *WORKER_OPTIONS):
         options.pop(name, None)
 
 
@@ -218,8 +214,6 @@ class NeighborLoader(_Loader, pyg.NodeLoader):
 
     Parameters
     ----------
-    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg or others
-    num_neighbors : list of int, or dict of lists by edge type
     input_nodes : tensor, mask, node type, or (node type, tensor or mask), optional
         The seeds; by default all nodes. A mask has dtype bool. On a DistGraph, a mask of its
         features (``g.ndata["train_mask"]``) or no seeds at all mean this trainer's share, of the

@@ -38,7 +38,6 @@ class FeatureStore(pyg.FeatureStore):
 
     Parameters
     ----------
-    g : Graph or DistGraph
     names : list of str, optional
         Node features that mini-batches have; by default all. On a graph in parts, each costs bytes.
 
@@ -56,8 +55,7 @@ class FeatureStore(pyg.FeatureStore):
     def __init__(self, g: Graph | DistGraph, names: Sequence[str] | None = None) -> None:
         check_graph(g, type(self).__name__)
         super().__init__()
-        self.graph = g
-        self.names = names
+        self.graph, self.names = g, names
 
     def tensors(self) -> list[torch.Tensor]:
         """Return the tensors of this process whose rows mini-batches have."""
@@ -134,10 +132,7 @@ def _rows(index: Any, frame: Any) -> torch.Tensor:
 class GraphStore(pyg.GraphStore):
     """The edges of a graph as a graph store of PyG, which cannot be changed.
 
-    Parameters
-    ----------
-    g : Graph or DistGraph
-        The edges of a graph in parts are in no one place: only the sampler reads them.
+    The edges of a graph in parts are in no one place: only the sampler reads them.
     """
 
     def __init__(self, g: Graph | DistGraph) -> None:
@@ -148,10 +143,7 @@ class GraphStore(pyg.GraphStore):
     def get_all_edge_attrs(self) -> list[Any]:
         """Return type, layout and size of the edges of each type."""
         g, layout = self.graph, EdgeLayout.COO
-        sizes = {
-            etype: (g.num_nodes(etype[0]), g.num_nodes(etype[2])) for etype in g.canonical_etypes
-        }
-        typed = is_typed(g)
+        typed, sizes = is_typed(g), {e: tuple(map(g.num_nodes, e[::2])) for e in g.canonical_etypes}
         return [pyg.EdgeAttr(e if typed else None, layout, size=size) for e, size in sizes.items()]
 
     def _get_edge_index(self, edge_attr: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -165,14 +157,13 @@ class GraphStore(pyg.GraphStore):
         src, dst = self.graph.edges(etype=edge_attr.edge_type)
         return src.long(), dst.long()
 
-    def _put_edge_index(self, edge_index: Any, edge_attr: Any) -> bool:
+    def _put_edge_index(self, *_: Any) -> bool:
         raise InvalidInput(
             "the edges of this store cannot be changed: make another graph, for example with "
             "gnnlab.add_edges, and a store of it"
         )
 
-    def _remove_edge_index(self, edge_attr: Any) -> bool:
-        return self._put_edge_index(None, edge_attr)
+    _remove_edge_index = _put_edge_index
 
 
 def graph_of_stores(features: Any, edges: Any, weight_attr: str | None = None) -> Graph:

@@ -45,20 +45,11 @@ _SETTLED = 1e-4  # relative change of the expected number of sources
 
 
 class Taken(NamedTuple):
-    """The edges of one type that were sampled for a layer.
-
-    Attributes
-    ----------
-    picked : Picked
-    probs : torch.Tensor
-        Shape (K,), float32: the probability with which each edge was taken.
-    weights : torch.Tensor
-        Shape (K,), float32: proportional to 1 / ``probs``, with the mean 1 at each seed.
-    """
+    """The edges of one type that were sampled for a layer."""
 
     picked: Picked
-    probs: torch.Tensor
-    weights: torch.Tensor
+    probs: torch.Tensor  # (K,), float32: the probability with which each edge was taken
+    weights: torch.Tensor  # (K,), float32: in proportion to 1 / probs, with the mean 1 at each seed
 
 
 def sample_labors(

@@ -31,7 +31,6 @@ def global_uniform_negative_sampling(
 
     Parameters
     ----------
-    num_samples : int
     exclude_self_loops : bool
         Never pair a node with itself.
     replace : bool
@@ -55,14 +54,9 @@ def global_uniform_negative_sampling(
     """
     num_samples = whole_number(num_samples, "num_samples")
     source, _, destination = name = g.to_canonical_etype(etype)
-    src, dst = non_edges(
-        g.relation(name),
-        torch.arange(num_samples, device=g.device),
-        1,
-        next_key(),
-        exclude_self_loops and source == destination,
-        replace,
-    )
+    names = torch.arange(num_samples, device=g.device)
+    no_loops = exclude_self_loops and source == destination
+    src, dst = non_edges(g.relation(name), names, 1, next_key(), no_loops, replace)
     return g.as_ids(src), g.as_ids(dst)
 
 
@@ -76,19 +70,8 @@ def non_edges(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sample pairs without an edge by rejection: rejected pairs are drawn again, up to 64 times.
 
-    Parameters
-    ----------
-    names : torch.Tensor
-        Shape (S,), int64: an ID for each random stream.
-    per_name : int
-        Pairs per stream.
-    key : int
-        64-bit key of the call.
-
-    Returns
-    -------
-    src, dst : torch.Tensor
-        Shape (at most S · per_name,), int64, grouped by stream.
+    ``names``, shape (S,), int64, has an ID for each random stream, and ``key`` is the 64-bit key of
+    the call. ``src`` and ``dst``, at most S · ``per_name`` each, int64, are grouped by stream.
     """
     rng = kernels.rng_torch
     streams = rng.streams(key, names).repeat_interleave(per_name)

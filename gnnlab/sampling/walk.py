@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput, check_graph
+from gnnlab.errors import InvalidInput, check_graph, whole_number
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
@@ -201,19 +201,13 @@ class RandomWalkNeighborSampler:
         metapath: Sequence[Any] | None = None,
         weight_column: str = "weights",
     ) -> None:
-        counts = {
-            "num_traversals": num_traversals,
-            "num_random_walks": num_random_walks,
-            "num_neighbors": num_neighbors,
-        }
-        for name, value in counts.items():
-            if not isinstance(value, int) or value < 1:
-                raise InvalidInput(f"{name} must be a whole number from 1; found {value!r}")
+        num_traversals = whole_number(num_traversals, "num_traversals", 1)
         if not 0 <= termination_prob <= 1:
             raise InvalidInput(f"termination_prob must be from 0 to 1; found {termination_prob!r}")
         check_graph(G, type(self).__name__)
         self.G, self.weight_column = G, weight_column
-        self.num_random_walks, self.num_neighbors = num_random_walks, num_neighbors
+        self.num_random_walks = whole_number(num_random_walks, "num_random_walks", 1)
+        self.num_neighbors = whole_number(num_neighbors, "num_neighbors", 1)
         path = _read_path(G, [None] if metapath is None else metapath, None)
         if not path or path[0][0] != path[-1][2]:
             raise InvalidInput(
@@ -227,15 +221,8 @@ class RandomWalkNeighborSampler:
     def __call__(self, seed_nodes: Any) -> Graph:
         """Return a graph with an edge from each neighbor to its seed.
 
-        Parameters
-        ----------
-        seed_nodes : IDs
-
-        Returns
-        -------
-        Graph
-            One edge type, on all nodes of the seeds' type. A seed can be its own neighbor, since
-            walks may return to it.
+        It has one edge type, on all nodes of the seeds' type. A seed can be its own neighbor, since
+        walks may return to it.
         """
         num_nodes = self.G.num_nodes(self.ntype)
         seeds = read_ids(seed_nodes, num_nodes, "node", self.G.device).long()
@@ -250,12 +237,9 @@ class RandomWalkNeighborSampler:
         seeds, met, counts = seeds[order], met[order], counts[order]
         position = torch.arange(len(seeds), device=seeds.device) - torch.searchsorted(seeds, seeds)
         kept = position < self.num_neighbors
-        frontier = heterograph(
-            {(self.ntype, "_E", self.ntype): (met[kept], seeds[kept])},
-            {self.ntype: num_nodes},
-            idtype=self.G.idtype,
-            device=self.G.device,
-        )
+        edges = {(self.ntype, "_E", self.ntype): (met[kept], seeds[kept])}
+        sizes, idtype = {self.ntype: num_nodes}, self.G.idtype
+        frontier = heterograph(edges, sizes, idtype=idtype, device=self.G.device)
         frontier.edata[self.weight_column] = counts[kept]
         return frontier
 
@@ -295,15 +279,8 @@ class PinSAGESampler(RandomWalkNeighborSampler):
         weight_column: str = "weights",
     ) -> None:
         there, back = _between(G, ntype, other_type), _between(G, other_type, ntype)
-        super().__init__(
-            G,
-            num_traversals,
-            termination_prob,
-            num_random_walks,
-            num_neighbors,
-            [there, back],
-            weight_column,
-        )
+        how = num_traversals, termination_prob, num_random_walks, num_neighbors
+        super().__init__(G, *how, [there, back], weight_column)
 
 
 def _between(g: Graph, source: str, destination: str) -> EdgeType:

@@ -60,7 +60,7 @@ class SimulatedSamplers:
     Each has a context of its own, and therefore its own connections and its own cache.
     """
 
-    def __init__(self, processes: Sequence[context.Process], recorder: Recorder) -> None:
+    def __init__(self, processes: Sequence[context.ProcessState], recorder: Recorder) -> None:
         self._processes, self._recorder = processes, recorder
 
     def run(self, recipe: Recipe, tasks: Sequence[Task], ahead: int | None = None) -> Iterator[Any]:

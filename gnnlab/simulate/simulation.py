@@ -27,7 +27,7 @@ import gnnlab.parallel.ddp
 from gnnlab.dataloading.executors import chosen_by
 from gnnlab.distributed import context
 from gnnlab.distributed.cache import check_policy
-from gnnlab.distributed.context import Context, Process
+from gnnlab.distributed.context import Context, ProcessState
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.traffic import Traffic
 from gnnlab.errors import InvalidInput, check_file
@@ -229,7 +229,7 @@ class Simulation:
         def run_rank(rank: int) -> Any:
             me = scheduler.ranks[rank]
             torch.set_num_threads(self.threads)
-            process = Process(join=lambda: self._join(me, cluster, transports))
+            process = ProcessState(join=lambda: self._join(me, cluster, transports))
             with context.playing(process), chosen_by(partial(Recorded, me.recorder)):
                 me.recorder.start()
                 try:
@@ -312,7 +312,7 @@ class Simulation:
         samplers = None
         if self.samplers_per_trainer:
             processes = [
-                Process(Context(role="sampler", mode="distributed", remote=connect("sampler")))
+                ProcessState(Context(role="sampler", mode="distributed", remote=connect("sampler")))
                 for _ in range(self.samplers_per_trainer)
             ]
             samplers = SimulatedSamplers(processes, me.recorder)

@@ -43,14 +43,6 @@ def features(head: str, count: str, frames: Mapping[Any, Any]) -> str:
     """Return a table of types: number of rows, and name, dtype and row shape of each feature.
 
     ``frames`` are by type. Features that are not computed yet are named and stay as they are.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> from gnnlab.system import cells
-    >>> g = dgl.graph(([0, 1], [1, 2]))
-    >>> "_N" in cells.features("ntype", "num_nodes", g.node_frames())
-    True
     """
     rows = []
     for kind, frame in frames.items():

@@ -34,30 +34,13 @@ def await_torch_at_exit() -> None:
     """Register :func:`await_torch` to run at the exit of this process; further calls do nothing.
 
     Functions that are registered with ``atexit`` later run before it.
-
-    Examples
-    --------
-    >>> from gnnlab.system.ending import await_torch_at_exit
-    >>> await_torch_at_exit()
     """
     atexit.register(await_torch)
 
 
 def await_torch(limit: float = 5.0) -> None:
-    """Wait until all threads that torch has started are asleep.
-
-    Parameters
-    ----------
-    limit : float
-        Longest wait, in seconds.
-
-    Examples
-    --------
-    >>> from gnnlab.system.ending import await_torch
-    >>> await_torch()
-    """
-    deadline = time.monotonic() + limit
-    quiet = 0
+    """Wait until all threads that torch has started are asleep, at most ``limit`` seconds."""
+    deadline, quiet = time.monotonic() + limit, 0
     while (states := _states()) and quiet < _OFTEN_ENOUGH and time.monotonic() < deadline:
         quiet = 0 if states & {"R", "D"} else quiet + 1
         time.sleep(0.001)  # releases the lock for the threads that wait for it

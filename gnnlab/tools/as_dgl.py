@@ -35,14 +35,7 @@ FOLDER = str(Path(__file__).parents[1] / "compat" / "on_path")
 
 
 def note_on_other_dgl() -> str:
-    """Return one line on the DGL that is installed and not used; empty if none is.
-
-    Examples
-    --------
-    >>> from gnnlab.tools.as_dgl import note_on_other_dgl
-    >>> note_on_other_dgl()
-    ''
-    """
+    """Return one line on the DGL that is installed and not used; empty if none is."""
     found = PathFinder.find_spec("dgl", [folder for folder in sys.path if folder != FOLDER])
     if found is None or not found.origin:  # nothing, or some folder of that name
         return ""
@@ -55,16 +48,8 @@ def note_on_other_dgl() -> str:
 def run(command: Sequence[str]) -> int:
     """Replace this process with a command whose processes find gnnlab as ``dgl``.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-
-    Returns
-    -------
-    int
-        Exit status: of the command on Windows, where processes are not replaced; 127 if the
-        program does not exist.
+    It returns an exit status: that of the command on Windows, where processes are not replaced; 127
+    if the program does not exist.
     """
     program = shutil.which(command[0])
     if program is None:
@@ -85,20 +70,7 @@ def run(command: Sequence[str]) -> int:
 def write_wheel(folder: str | os.PathLike[str], version: str = "2.1.0") -> Path:
     """Write a wheel of a package named ``dgl`` that gives gnnlab, and return its path.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Where the file is written; made if it does not exist.
-    version : str
-        Version that pip and other packages see.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from gnnlab.tools.as_dgl import write_wheel
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(write_wheel(folder).name)
-    dgl-2.1.0-py3-none-any.whl
+    The folder is made if it does not exist; pip and other packages see the version.
     """
     if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?", version):
         raise InvalidInput(f"version is one such as 2.1.0; found {version!r}")
@@ -141,21 +113,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", default="2.1.0", help="its version (2.1.0)")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="program and its arguments")
     options = parser.parse_args(argv)
-    if options.check is not None:
-        check = importlib.import_module("gnnlab.compat.check")  # which stands on this package
-        try:
+    try:
+        if options.check is not None:
+            check = importlib.import_module("gnnlab.compat.check")  # which stands on this package
             text, is_complete = check.report(Path(options.check))
-        except InvalidInput as error:
-            parser.error(str(error))
-        print(text)
-        return 0 if is_complete else 1
-    if options.wheel is not None:
-        try:
+            print(text)
+            return 0 if is_complete else 1
+        if options.wheel is not None:
             path = write_wheel(options.wheel, options.version)
-        except InvalidInput as error:
-            parser.error(str(error))
-        print(f"{path} gives gnnlab as dgl {options.version}: pip install {path}")
-        return 0
+            print(f"{path} gives gnnlab as dgl {options.version}: pip install {path}")
+            return 0
+    except InvalidInput as error:
+        parser.error(str(error))
     command = options.command
     command = command[1:] if command[:1] == ["--"] else command
     if not command:

@@ -36,20 +36,7 @@ example:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit status.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments after ``gnnlab``; by default those of the command line.
-
-    Examples
-    --------
-    >>> from gnnlab.tools.cli import main
-    >>> main(["--version"])
-    gnnlab 0.1.0...
-    0
-    """
+    """Run the command line, or the arguments after ``gnnlab``; return the exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
     name = argv[0].replace("-", "_") if argv else ""
     if name in COMMANDS:
@@ -60,14 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"gnnlab {probe.versions()['gnnlab']}" + (commit and f" (commit {commit})"))
         return 0
     commands = "\n".join(f"  {each:19}{what}" for each, what in COMMANDS.items())
-    is_asked = name in ("", "_h", "__help", "help")
-    complaint = "" if is_asked else f"gnnlab has no command {argv[0]!r}.\n"
-    print(
-        complaint + _HELP.format(commands=commands),
-        file=sys.stdout if is_asked else sys.stderr,
-        end="",
-    )
-    return 0 if is_asked else 2
+    if name in ("", "_h", "__help", "help"):
+        print(_HELP.format(commands=commands), end="")
+        return 0
+    sys.stderr.write(f"gnnlab has no command {argv[0]!r}.\n{_HELP.format(commands=commands)}")
+    return 2
 
 
 def _commit() -> str:

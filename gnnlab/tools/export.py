@@ -46,21 +46,10 @@ class Copy(NamedTuple):
 
 
 def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False) -> list[Copy]:
-    """Copy a helper, and the file that it imports, into a folder.
+    """Copy a helper, and the file that it imports, into a folder, which is made if missing.
 
-    Parameters
-    ----------
-    name : str
-        A file of :mod:`gnnlab.helpers`, without ".py".
-    folder : path
-        Made if it does not exist.
-    force : bool
-        Overwrite files that were changed.
-
-    Returns
-    -------
-    list of Copy
-        The copies now in the folder; those with ``is_changed`` were not overwritten.
+    The name is that of a file of :mod:`gnnlab.helpers`, without ".py". Returns the copies now in
+    the folder; those with ``is_changed`` were not overwritten, as ``force`` would have done.
 
     Examples
     --------
@@ -93,17 +82,6 @@ def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
     """Compare the copies of helpers below a folder, under any file names, with this gnnlab.
 
     Folders whose names begin with a dot, and environments of packages, are left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from gnnlab.tools.export import check, export
-    >>> folder = tempfile.mkdtemp()
-    >>> [copy] = export("fork", folder)
-    >>> with open(copy.path, "a") as file:
-    ...     _ = file.write("# mine")
-    >>> [(copy.name, copy.is_changed, copy.is_newest) for copy in check(folder)]
-    [('fork', True, True)]
     """
     files = []
     for place, folders, names in os.walk(folder):

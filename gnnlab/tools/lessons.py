@@ -42,14 +42,7 @@ _SAID = {
 
 
 def lessons_folder() -> Path:
-    """Return the folder of the lessons, in the installed package or else in the checkout.
-
-    Examples
-    --------
-    >>> from gnnlab.tools.lessons import lessons_folder
-    >>> (lessons_folder() / "ko" / "01_node_classification.ipynb").is_file()
-    True
-    """
+    """Return the folder of the lessons, in the installed package or else in the checkout."""
     package = Path(__file__).resolve().parents[1]
     places = (package / "_lessons", package.parent / "notebooks")
     for place in places:
@@ -73,22 +66,8 @@ def copy_lessons(
 ) -> dict[str, list[str]]:
     """Copy lessons into a folder, or bring those in it up to date.
 
-    Parameters
-    ----------
-    folder : path
-        Destination; it remembers ``lang``, ``only`` and ``solutions`` for the next time.
-    lang : str, optional
-        "en", "ko", "zh", or several, as in "ko,en"; at first that of the locale.
-    only : str, optional
-        Numbers of lessons, as in "01,05"; at first all, "".
-    solutions : bool, optional
-        Copy the solutions as well; at first True.
-    merge : bool
-        Merge newer versions into files that you have changed; needs git.
-    restore : str
-        Numbers of lessons to copy again although you have deleted them.
-    check : bool
-        Write nothing; return what would be done.
+    The parameters are the options of the command, which ``gnnlab lessons --help`` explains. The
+    folder remembers ``lang``, ``only`` and ``solutions`` for the next time.
 
     Returns
     -------

@@ -32,16 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def table(events: Iterable[Event]) -> str:
-    """Return seconds by role and kind, one line each, as text.
-
-    Examples
-    --------
-    >>> from gnnlab.trace import Event
-    >>> from gnnlab.tools.trace import table
-    >>> print(table([Event("compute", 0.0, 2.0, rank=0), Event("compute", 0.0, 3.0, rank=1)]))
-    role      kind         number   seconds  per rank
-    trainer   compute           2     5.000     2.500
-    """
+    """Return seconds by role and kind, one line each, as text."""
     events = list(events)
     lines = ["role      kind         number   seconds  per rank"]
     for role in dict.fromkeys(event.role for event in events):

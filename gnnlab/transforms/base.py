@@ -27,12 +27,7 @@ class BaseTransform(ABC):
 
 
 class Compose(BaseTransform):
-    """Apply several transforms in order.
-
-    Parameters
-    ----------
-    transforms : list of callable
-    """
+    """Apply several transforms, callables, in order."""
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
         given = transforms if isinstance(transforms, Sequence) else [transforms]

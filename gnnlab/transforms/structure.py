@@ -36,10 +36,8 @@ class AddSelfLoop(BaseTransform):
         edge_feat_names: Iterable[str] | None = None,
         fill_data: float | str = 1.0,
     ) -> None:
-        self.allow_duplicate = allow_duplicate
-        self.new_etypes = new_etypes
-        self.edge_feat_names = edge_feat_names
-        self.fill_data = fill_data
+        self.allow_duplicate, self.new_etypes = allow_duplicate, new_etypes
+        self.edge_feat_names, self.fill_data = edge_feat_names, fill_data
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph with self-loops."""
@@ -81,8 +79,7 @@ class AddReverse(BaseTransform):
     """
 
     def __init__(self, copy_edata: bool = False, sym_new_etype: bool = False) -> None:
-        self.copy_edata = copy_edata
-        self.sym_new_etype = sym_new_etype
+        self.copy_edata, self.sym_new_etype = copy_edata, sym_new_etype
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph with reverse edges."""
@@ -104,8 +101,7 @@ class ToSimple(BaseTransform):
     """Merge parallel edges; parameters as in :func:`gnnlab.to_simple`, features are kept."""
 
     def __init__(self, return_counts: str | None = "count", aggregator: str = "arbitrary") -> None:
-        self.return_counts = return_counts
-        self.aggregator = aggregator
+        self.return_counts, self.aggregator = return_counts, aggregator
 
     def __call__(self, g: Graph) -> Graph:
         """Return the simple graph."""

@@ -655,7 +655,7 @@ def test_one_address_twice(tmp_path: Path) -> None:
     assert [launch._peer(addresses, i) for i in range(4)] == peers
     assert launch._peer(["10.0.0.1", "10.0.0.1"], 1) == "10.0.0.1"
 
-    job = job_of(Ssh(HostRequest(listed=tuple(hosts))).hosts(), "none")
+    job = job_of(Ssh(HostRequest(listed=tuple(hosts))).hosts, "none")
     supervisor = supervisor_of(tmp_path, addresses)
     launch._check_apart(job, supervisor, [[1, 9], [1], [2], [3]])
     # Port 2 was free when machine 3 asked for any, and is that of machine 2's line.

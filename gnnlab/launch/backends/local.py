@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, HostRequest
+from gnnlab.launch.backends import Backend, Host, HostRequest
 
 
 class Local(Backend):
@@ -22,11 +22,7 @@ class Local(Backend):
             raise InvalidInput(f"num_machines must be at least 1; found {number}")
         if listed not in (0, number):
             raise InvalidInput(f"num_machines is {number}, but ip_config lists {listed}")
-        self._hosts = loopback_hosts(number, [host.port for host in request.listed])
-
-    def hosts(self) -> list[Host]:
-        """Return the hosts."""
-        return self._hosts
+        self.hosts = loopback_hosts(number, [host.port for host in request.listed])
 
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
         """Return the command itself."""

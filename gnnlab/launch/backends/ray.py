@@ -25,25 +25,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, HostRequest
+from gnnlab.launch.backends import Backend, Host, HostRequest
 
 _HUB = str(Path(__file__).with_name("ray_hub.py"))
 _FAREWELL = 15.0  # seconds for the hub to end its actors
 
-_REMEDIES = {
-    "the head of the Ray cluster": "Ray's head is lost, and jobs end with it; restart Ray on all "
-    "nodes, then start the job again",
-    "does not fit": "see `ray status` for what is in use",
-    "No such file or directory": "name an interpreter that is on the PATH of `ray start` there",
-}
-
 
 class Ray(Backend):
-    """Nodes of a Ray cluster; see :class:`Backend`."""
+    """Nodes of a Ray cluster, in the order of their addresses; see :class:`Backend`."""
 
     name = "ray"
+    remedies: ClassVar = {
+        "the head of the Ray cluster": "Ray's head is lost, and jobs end with it; restart Ray on "
+        "all nodes, then start the job again",
+        "does not fit": "see `ray status` for what is in use",
+        "No such file or directory": "name an interpreter that is on the PATH of `ray start` there",
+    }
 
     def __init__(self, request: HostRequest) -> None:
         if find_spec("ray") is None:
@@ -53,7 +53,7 @@ class Ray(Backend):
             )
         self._folder = Path(tempfile.mkdtemp(prefix="gnnlab-ray-"))  # mode 0700
         try:
-            self._hosts = self._start(request.num_hosts or 0)
+            self.hosts = self._start(request.num_hosts or 0)
         except BaseException:
             self.close()
             raise
@@ -76,18 +76,10 @@ class Ray(Backend):
             raise InvalidInput(answer["problem"])
         return [Host(**host) for host in answer["hosts"]]
 
-    def hosts(self) -> list[Host]:
-        """Return the nodes that were reserved, in the order of their addresses."""
-        return self._hosts
-
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
         """Return the command line of a relay to the actor of a node."""
-        socket, index = str(self._folder / "socket"), str(self._hosts.index(host))
+        socket, index = str(self._folder / "socket"), str(self.hosts.index(host))
         return [sys.executable, "-I", "-S", _HUB, "relay", socket, index, *command]
-
-    def remedy(self, output: str) -> str:
-        """Return what to do if Ray does not start an agent."""
-        return next((remedy for said, remedy in _REMEDIES.items() if said in output), "")
 
     def close(self) -> None:
         """End the actors and the connection to Ray."""

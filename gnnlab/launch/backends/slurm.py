@@ -16,24 +16,24 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import ClassVar
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, HostRequest
-
-_REMEDIES = {
-    "has been revoked": "the job of Slurm has ended; allocate nodes again",
-    "already completing": "the job of Slurm is ending; allocate nodes again",
-    "Invalid job id": "the job of Slurm has ended; allocate nodes again",
-    "Requested node configuration is not available": "the node is not part of the allocation",
-    "Unable to contact slurm controller": "its controller does not answer; try `scontrol ping`",
-    "execve()": "name an interpreter that is there in your command",
-}
+from gnnlab.launch.backends import Backend, Host, HostRequest
 
 
 class Slurm(Backend):
-    """The nodes of an allocation, by srun; see :class:`Backend`."""
+    """The nodes of an allocation, in its order; the first runs the sbatch script."""
 
     name = "slurm"
+    remedies: ClassVar = {
+        "has been revoked": "the job of Slurm has ended; allocate nodes again",
+        "already completing": "the job of Slurm is ending; allocate nodes again",
+        "Invalid job id": "the job of Slurm has ended; allocate nodes again",
+        "Requested node configuration is not available": "the node is not part of the allocation",
+        "Unable to contact slurm controller": "its controller does not answer; try `scontrol ping`",
+        "execve()": "name an interpreter that is there in your command",
+    }
 
     def __init__(self, request: HostRequest) -> None:
         env = os.environ
@@ -53,11 +53,7 @@ class Slurm(Backend):
                 f"has {len(names)} nodes ({nodes}); allocate {number}, or partition the graph "
                 f"into {len(names)}"
             )
-        self._hosts = [Host(name, name) for name in names[:number]]
-
-    def hosts(self) -> list[Host]:
-        """Return the nodes, in the order of the allocation; the first runs the sbatch script."""
-        return self._hosts
+        self.hosts = [Host(name, name) for name in names[:number]]
 
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
         """Return the command line of srun.
@@ -69,10 +65,6 @@ class Slurm(Backend):
         if self._gpus:
             argv += [f"--gpus-per-node={self._gpus}"]
         return [*argv, "--", *command]
-
-    def remedy(self, output: str) -> str:
-        """Return what to do if srun fails."""
-        return next((remedy for said, remedy in _REMEDIES.items() if said in output), "")
 
     def requeue(self) -> None:
         """Queue the batch job again, which ends this run of it; its ID stays the same."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Backend, Host, HostRequest
+from gnnlab.launch.backends import Backend, Host, HostRequest
 
 OPTIONS = {
     "BatchMode": "yes",
@@ -43,7 +43,7 @@ _REMEDIES = {
 
 
 class Ssh(Backend):
-    """The hosts of an ip_config, by ssh; see :class:`Backend`."""
+    """The hosts of an ip_config, in the order of its lines; see :class:`Backend`."""
 
     name = "ssh"
 
@@ -56,12 +56,8 @@ class Ssh(Backend):
             raise InvalidInput(
                 f"num_machines is {request.num_hosts}, but ip_config lists {len(request.listed)}"
             )
-        self._hosts = [Host(line.address, line.address, line.port) for line in request.listed]
+        self.hosts = [Host(line.address, line.address, line.port) for line in request.listed]
         self._port, self._username = request.ssh_port, request.ssh_username
-
-    def hosts(self) -> list[Host]:
-        """Return the hosts, in the order of the lines."""
-        return self._hosts
 
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
         """Return the command line of ssh."""
@@ -115,8 +111,7 @@ class Login:
 
     def run(self, script: str, text: str) -> str:
         """Run a script of ``/bin/sh``, with a text as its input, and return what it printed."""
-        argv = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
-        return run_there(argv, text)
+        return run_there(self.ssh(f"/bin/sh -c {shlex.quote(script)}"), text)
 
 
 def run_there(argv: Sequence[str], text: str, timeout: float | None = None) -> str:
