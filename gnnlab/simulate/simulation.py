@@ -389,14 +389,19 @@ def _threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def _command_line(script: Any, arguments: Sequence[Any]) -> Iterator[None]:
-    """Set ``sys.argv`` for a script, and let it import modules of its folder."""
-    argv, path = sys.argv, list(sys.path)
+    """Set ``sys.argv`` for a script, and let it import modules of its folder, anew each time."""
+    argv, path, known = sys.argv, list(sys.path), set(sys.modules)
+    folder = Path(script).resolve().parent
     sys.argv = [str(script), *map(str, arguments)]
-    sys.path.insert(0, str(Path(script).resolve().parent))
+    sys.path.insert(0, str(folder))
     try:
         yield
     finally:
         sys.argv, sys.path[:] = argv, path
+        for name in set(sys.modules) - known:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).parent == folder:  # it may change before the next run
+                del sys.modules[name]
 
 
 def _run_script(script: Any) -> Any:
