@@ -251,8 +251,10 @@ class Simulation:
             around.callback(gc.unfreeze)
             gc.freeze()  # scanning existing objects for garbage would count as work
             if not callable(what):  # its arguments, and modules of its folder
+                folder = Path(what).resolve().parent
+                around.callback(_forget_modules, folder, set(sys.modules))
                 around.callback(sys.path.__setitem__, slice(None), list(sys.path))
-                sys.path.insert(0, str(Path(what).resolve().parent))
+                sys.path.insert(0, str(folder))
                 around.callback(setattr, sys, "argv", sys.argv)
                 sys.argv = [str(what), *map(str, args)]
             returned = scheduler.run(run_rank, timeout)
@@ -358,6 +360,14 @@ def _replacements() -> Iterator[None]:
 def _become_simulated(me: VirtualRank, model: Any, *args: Any, **kwargs: Any) -> None:
     model.__class__ = SimulatedDataParallel
     model.__init__(*args, **kwargs)
+
+
+def _forget_modules(folder: Path, known: set[str]) -> None:
+    """Have modules of a folder imported anew by the next run, since their files may change."""
+    for name in set(sys.modules) - known:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and Path(file).parent == folder:
+            del sys.modules[name]
 
 
 def _run_script(script: Any) -> Any:

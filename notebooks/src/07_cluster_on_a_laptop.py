@@ -47,42 +47,45 @@
 #
 # The graphs are generated here, so nothing is downloaded. One cell starts a real job: the servers
 # and trainers of two machines, as processes on this computer. In all other cells, one process
-# simulates the machines.
+# simulates the machines. Files are written to a temporary folder, which becomes the working
+# directory and is deleted when the kernel exits.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
 # 그래프는 이 레슨에서 생성하므로 내려받을 데이터가 없습니다. 셀 하나에서만 실제 작업을 시작하며,
 # 이때 머신 두 대의 서버와 트레이너(trainer)는 이 컴퓨터의 프로세스로 실행됩니다. 나머지 셀에서는
-# 프로세스 하나로 모든 머신을 시뮬레이션합니다.
+# 프로세스 하나로 모든 머신을 시뮬레이션합니다. 파일은 임시 폴더에 저장합니다. 이 폴더가 현재
+# 디렉터리가 되며, 커널을 종료하면 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
 # 图都在本课中生成，不需要下载数据。只有一个单元格会启动真实的作业：两台机器的服务器进程和训练器
-# （trainer）都作为本机的进程运行。其余单元格都在一个进程中模拟各台机器。
+# （trainer）都作为本机的进程运行。其余单元格都在一个进程中模拟各台机器。文件都写入一个临时文件夹，
+# 它就是当前目录，内核退出时自动删除。
 
 # %% slot="imports"
-import json
 import os
 import time
 
 import matplotlib.pyplot as plt
 import torch
+from tqdm.auto import tqdm
 
 import gnnlab as dgl
 from gnnlab import plot
 from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistGraph, initialize
-from gnnlab.distributed.traffic import KINDS, Traffic
 from gnnlab.exercises import Lesson
-from gnnlab.helpers import dist_graph_simulator as small, source
+from gnnlab.helpers import dist_graph_simulator as small
 from gnnlab.launch import launch
 from gnnlab.plot import BLUE, ORANGE
 from gnnlab.simulate import Network, simulate
 
 lesson = Lesson("07", "en")  # exercises, and the style of figures
 lesson.style()
+os.chdir(lesson.folder)
 torch.set_num_threads(1)
 
 # %% [markdown] slot="toy" lang="en"
@@ -128,10 +131,8 @@ plt.show()
 # nodes in the sample so far: locally for nodes on its own machine, and on the other machine for the
 # rest. At the end, it reads the features of every node in the sample.
 #
-# `dist_graph_simulator.py` from `gnnlab.helpers` is a small simulator of all machines in one
-# process. This is its code for features: `by_owner` groups nodes by machine, and `__getitem__`
-# fetches their rows and counts them; a row in the cache counts as read from the trainer's own
-# machine. The sampler fetches neighbors in the same way.
+# The function below counts, for one trainer, the rows that it needs from each machine. "Structure"
+# means lookups of neighbors.
 
 # %% [markdown] slot="count" lang="ko"
 # ## 직접 만들어 보기: 미니배치 하나에 필요한 요청
@@ -143,10 +144,8 @@ plt.show()
 # 조회합니다. 같은 머신에 있는 노드라면 그 자리에서 조회하고, 그렇지 않으면 다른 머신에 요청합니다.
 # 마지막으로, 샘플링한 모든 노드의 피처를 읽습니다.
 #
-# `gnnlab.helpers`의 `dist_graph_simulator.py`를 쓰면 프로세스 하나로 모든 머신을 시뮬레이션할 수
-# 있습니다. 다음은 그 가운데 피처를 읽는 코드입니다. `by_owner`는 노드를 머신별로 나누고,
-# `__getitem__`은 피처 행을 가져오면서 그 수를 셉니다. 캐시(cache)에 있는 행은 트레이너 자신의
-# 머신에서 읽은 것으로 셉니다. 샘플러(sampler)도 같은 방식으로 이웃을 가져옵니다.
+# 다음 함수는 트레이너 하나에 필요한 행의 수를 머신별로 셉니다. structure는 이웃 조회, features는
+# 피처 읽기입니다.
 
 # %% [markdown] slot="count" lang="zh"
 # ## 亲手实现：一个小批次要请求哪些数据
@@ -157,34 +156,58 @@ plt.show()
 # 采样共两层，每层都取全部邻居。在每一层，训练器都要查找样本中已有节点的邻居：节点在本机，就在本机
 # 查；不在本机，就向另一台机器请求。最后，读取样本中每个节点的特征。
 #
-# `gnnlab.helpers` 中的 `dist_graph_simulator.py` 是一个小模拟器（simulator），在一个进程里模拟所有
-# 机器。下面是其中读取特征的代码：`by_owner` 把节点按所在的机器分组，`__getitem__` 取回特征行并计
-# 数，缓存（cache）中已有的行算作从训练器所在的机器读取。采样器（sampler）以同样的方式获取邻居。
+# 下面的函数统计一个训练器需要从每台机器读取多少行；structure 指查询邻居，features 指读取特征。
+
 
 # %% slot="count-code"
-source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
+def count_rows(seeds):
+    nodes, lookups = torch.tensor(seeds), torch.zeros(2, dtype=torch.int64)
+    for _ in range(2):  # layers
+        lookups += owner[nodes].bincount(minlength=2)
+        nodes = torch.cat([nodes, toy.in_edges(nodes)[0]]).unique()
+    return {"structure": lookups, "features": owner[nodes].bincount(minlength=2)}
+
+
+by_hand = [count_rows(seeds) for seeds in batches]
+for kind in by_hand[0]:
+    print(f"{kind}: rows {[rows[kind].tolist() for rows in by_hand]}")
 
 # %% [markdown] slot="weigh" lang="en"
-# Now we run the two mini-batches. In a matrix of row counts, the entry in row $i$, column $j$ is
-# the number of rows that machine $i$ requested from machine $j$. In a matrix of bytes, the
-# corresponding entry is the number of bytes that machine $i$ received from machine $j$: the replies
-# to its own requests, and the requests of the other machine. In the output, "structure" means
-# lookups of neighbors. A request takes 4 bytes per ID for neighbors and 8 for features; a reply
-# with neighbors takes 8 per edge, 8 per node, and 8 more.
+# `dist_graph_simulator.py` from `gnnlab.helpers` is a small simulator of all machines in one
+# process. It must count the same rows, and it counts bytes, too. In a matrix of row counts, the
+# entry in row $i$, column $j$ is the number of rows that machine $i$ requested from machine $j$. In
+# a matrix of bytes, the corresponding entry is the number of bytes that machine $i$ received from
+# machine $j$: the replies to its own requests, and the requests of the other machine.
+#
+# A request for neighbors takes 4 bytes per ID, because the graph stores its IDs as 32-bit integers
+# if they fit; a request for features takes 8, because the IDs index a tensor, for which PyTorch
+# uses 64-bit integers. A reply with neighbors takes 8 bytes per edge, for its source and its own
+# ID, 8 per node, for the place where its edges begin, and 8 more, for the place where the last
+# edges end.
 
 # %% [markdown] slot="weigh" lang="ko"
-# 이제 두 미니배치를 만들어 봅시다. 행 수 행렬의 $i$행 $j$열은 머신 $i$가 머신 $j$에 요청한 행의
-# 수이고, 대각 성분은 자기 머신에서 처리한 행의 수입니다. 바이트 행렬의 같은 자리는 머신 $i$가 머신
-# $j$에서 받은 바이트 수로, 이 머신이 보낸 요청에 대한 응답과 상대가 보낸 요청을 더한 값입니다.
-# 출력의 structure는 이웃 조회, features는 피처 읽기입니다. 요청에는 ID 하나당 이웃을 조회할 때
-# 4바이트, 피처를 읽을 때 8바이트가 듭니다. 이웃 조회의 응답에는 에지마다 8바이트, 노드마다 8바이트,
-# 그리고 8바이트가 더 듭니다.
+# `gnnlab.helpers`의 `dist_graph_simulator.py`는 프로세스 하나로 모든 머신을 흉내 내는 작은
+# 시뮬레이터(simulator)입니다. 행 수를 세면 위와 같아야 하며, 바이트도 셉니다. 행 수 행렬의 $i$행
+# $j$열은 머신 $i$가 머신 $j$에 요청한 행의 수이고, 대각 성분은 자기 머신에서 처리한 행의 수입니다.
+# 바이트 행렬의 같은 자리는 머신 $i$가 머신 $j$에서 받은 바이트 수로, 이 머신이 보낸 요청에 대한
+# 응답과 상대가 보낸 요청을 더한 값입니다.
+#
+# 이웃을 조회하는 요청에는 ID 하나당 4바이트가 듭니다. 그래프는 ID가 32비트 정수에 들어가기만 하면
+# 32비트로 저장하기 때문입니다. 피처를 읽는 요청에는 ID 하나당 8바이트가 듭니다. ID가 곧 텐서의
+# 인덱스이고, PyTorch는 인덱스로 64비트 정수를 쓰기 때문입니다. 이웃 조회의 응답에는 에지마다 출발
+# 노드와 에지 ID로 8바이트, 노드마다 그 노드의 에지가 시작하는 위치로 8바이트, 그리고 마지막 에지가
+# 끝나는 위치로 8바이트가 더 듭니다.
 
 # %% [markdown] slot="weigh" lang="zh"
-# 现在运行这两个小批次。在行数矩阵中，第 $i$ 行第 $j$ 列是机器 $i$ 向机器 $j$ 请求的行数；在字节矩阵
-# 中，则是机器 $i$ 从机器 $j$ 收到的字节数，包括对方返回的响应和对方发来的请求。输出中的 structure
-# 指查询邻居。请求中的每个 ID，查询邻居时占 4 字节，读取特征时占 8 字节；返回邻居的响应，每条边和每
-# 个节点各占 8 字节，另外再加 8 字节。
+# `gnnlab.helpers` 中的 `dist_graph_simulator.py` 是一个小模拟器（simulator），在一个进程里模拟所有
+# 机器。它统计的行数应当与上面相同，此外还统计字节数。在行数矩阵中，第 $i$ 行第 $j$ 列是机器 $i$ 向
+# 机器 $j$ 请求的行数；在字节矩阵中，则是机器 $i$ 从机器 $j$ 收到的字节数，包括对方返回的响应和对方
+# 发来的请求。
+#
+# 查询邻居的请求，每个 ID 占 4 字节，因为只要 ID 在 32 位整数的范围内，图就用 32 位整数存储；读取特
+# 征的请求，每个 ID 占 8 字节，因为这些 ID 就是张量的索引，而 PyTorch 的索引用 64 位整数。返回邻居的
+# 响应，每条边占 8 字节，即源节点和边的 ID；每个节点占 8 字节，即它的边从何处开始；最后再加 8 字节，
+# 即最后一条边到何处结束。
 
 
 # %% slot="weigh-code"
@@ -205,6 +228,7 @@ def play(cluster, batches):
 two_machines = cut(toy, owner)
 print("sums of features:", play(two_machines, batches))
 for kind, rows in two_machines.traffic.rows.items():
+    assert [row.tolist() for row in rows] == [each[kind].tolist() for each in by_hand]
     moved = two_machines.traffic.bytes(kind)
     print(f"{kind}: rows {rows.tolist()}, bytes {moved.tolist()}")
 
@@ -230,8 +254,8 @@ for kind, rows in two_machines.traffic.rows.items():
 # 노드 5의 이웃을 머신 1에 요청하고, 마지막에 노드 4, 5, 7의 피처를 요청합니다. 트레이너 1에서는
 # 마지막 단계에서야 머신 0의 노드 2가 나옵니다. 따라서 피처를 읽을 때 머신 0이 받는 데이터는
 # 4바이트짜리 수 세 개로 된 행 세 개와 8바이트짜리 요청 하나로, 모두 44바이트입니다. 앞에서 쓴
-# 시뮬레이터(simulator) 파일을 자기 프로젝트에서 쓰려면
-# `gnnlab export dist_graph_simulator my_project/`로 복사합니다.
+# 시뮬레이터 파일을 자기 프로젝트에서 쓰려면 `gnnlab export dist_graph_simulator my_project/`로
+# 복사합니다.
 #
 # ## 라이브러리 사용하기
 #
@@ -307,8 +331,10 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 #
 # Now we simulate training, on a graph of 20,000 nodes whose structure resembles that of
 # `ogbn-products`. The script is an ordinary training script that would run unchanged on a cluster.
-# It comes in two pieces: the model and the loop. At the end, each trainer writes the times of its
-# epochs and its **traffic**, the counts of what it requested, to a file.
+# It consists of two files: `model.py` has the model and the loop over mini-batches, and `train.py`
+# joins the job and trains. `%%writefile` saves a cell to a file instead of running it, so you can
+# open both files. At the end, each trainer writes the times of its epochs and its **traffic**, the
+# counts of what it requested, to a file.
 
 # %% [markdown] slot="script" lang="ko"
 # 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
@@ -320,9 +346,11 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # ## 작업 전체를 시뮬레이션하기
 #
 # 이제 학습할 차례입니다. `ogbn-products`와 구조가 비슷하고 노드가 20,000개인 그래프를 씁니다.
-# 스크립트는 평범한 학습 스크립트여서 클러스터에서도 그대로 실행할 수 있으며, 모델과 루프 두
-# 부분으로 되어 있습니다. 학습이 끝나면 트레이너마다 에폭(epoch)별로 걸린 시간과
-# **트래픽**(traffic), 곧 요청한 데이터의 양을 파일에 기록합니다.
+# 스크립트는 평범한 학습 스크립트여서 클러스터에서도 그대로 실행할 수 있습니다. 파일은 두 개입니다.
+# `model.py`에는 모델과 미니배치 루프가 있고, `train.py`는 작업에 참여하여 모델을 학습합니다.
+# `%%writefile`로 시작하는 셀은 실행되지 않고 파일로 저장되므로, 두 파일을 열어 볼 수 있습니다.
+# 학습이 끝나면 트레이너마다 에폭(epoch)별로 걸린 시간과 **트래픽**(traffic), 곧 요청한 데이터의
+# 양을 파일에 기록합니다.
 
 # %% [markdown] slot="script" lang="zh"
 # 行数一致；在同一张图上，每一种请求及其响应的消息头大小都固定。库的用时还包括消息编码的时间。
@@ -331,17 +359,17 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 #
 # ## 模拟整个作业
 #
-# 现在来模拟训练。图有 20,000 个节点，结构与 `ogbn-products` 相似。所用的就是普通的训练脚本，分为模
-# 型和循环两段，可以原样在集群上运行。最后，每个训练器把每一轮（epoch）的用时和自己的**通信量**（请
-# 求过多少数据）写入一个文件。
+# 现在来模拟训练。图有 20,000 个节点，结构与 `ogbn-products` 相似。所用的就是普通的训练脚本，可以原
+# 样在集群上运行。它由两个文件组成：`model.py` 中是模型和遍历小批次的循环，`train.py` 加入作业并进行
+# 训练。以 `%%writefile` 开头的单元格不会执行，而是保存为文件，所以可以打开这两个文件查看。最后，每
+# 个训练器把每一轮（epoch）的用时和自己的**通信量**（请求过多少数据）写入一个文件。
 
 # %% slot="model-code"
-HEAD = """
-import json, sys, time
-import torch, torch.distributed as dist, torch.nn.functional as F
-from torch.nn.parallel import DistributedDataParallel
-import gnnlab as dgl, gnnlab.nn as dglnn
-from gnnlab.distributed import DistGraph, DistNodeDataLoader, node_split
+# %%writefile model.py
+import torch
+import torch.nn.functional as F
+import gnnlab.nn as dglnn
+
 
 class SAGE(torch.nn.Module):
     def __init__(self, inputs, outputs):
@@ -353,10 +381,28 @@ class SAGE(torch.nn.Module):
         for i, (layer, block) in enumerate(zip(self.layers, blocks, strict=True)):
             x = layer(block, F.relu(x) if i else x)
         return x
-"""
+
+
+def train_epoch(g, model, optimizer, loader):
+    for input_nodes, output_nodes, blocks in loader:
+        scores = model(blocks, g.ndata["feat"][input_nodes])
+        loss = F.cross_entropy(scores, g.ndata["label"][output_nodes])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 
 # %% slot="loop-code"
-LOOP = """
+# %%writefile train.py
+import sys
+import time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+import gnnlab as dgl
+from gnnlab.distributed import DistGraph, DistNodeDataLoader, node_split
+from model import SAGE, train_epoch
+
 dgl.distributed.initialize()
 dist.init_process_group("gloo")
 g, seconds = DistGraph("graph"), []
@@ -365,21 +411,12 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 sampler = dgl.dataloading.NeighborSampler([10, 10])
 seeds = node_split(g.ndata["train_mask"])
 loader = DistNodeDataLoader(g, seeds, sampler, batch_size=32, shuffle=True, seed=0)
-for epoch in range(2):
+for _ in range(2):
     began = time.time()
-    for input_nodes, output_nodes, blocks in loader:
-        scores = model(blocks, g.ndata["feat"][input_nodes])
-        loss = F.cross_entropy(scores, g.ndata["label"][output_nodes])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    train_epoch(g, model, optimizer, loader)
     seconds.append(time.time() - began)
 found = {"seconds": seconds, "traffic": g.traffic.to_list()}
-with open(f"{sys.argv[1]}-{g.rank()}.json", "w") as file:
-    json.dump(found, file)
-"""
-script = lesson.folder / "train.py"
-size = script.write_text(HEAD + LOOP)
+torch.save(found, f"{sys.argv[1]}-{g.rank()}.pt")
 
 # %% [markdown] slot="matrix" lang="en"
 # We simulate four machines, first with METIS parts, then with random ones. The script, the model
@@ -399,27 +436,30 @@ size = script.write_text(HEAD + LOOP)
 # 如在 Windows 上，则改用 LDG，画出的图表会与正文的描述有出入。）
 
 # %% slot="matrix-code" tags=["nbval-ignore-output"]
+MACHINES = 4
 dgl.seed(0)
 graph = dgl.data.load("products-like", num_nodes=20_000, num_edges=300_000)[0]
-best = dgl.partition.plan(graph, 4).part_method
-four = {}
+best = dgl.partition.plan(graph, MACHINES).part_method
+several = {}
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), layout="constrained")
 for ax, method in zip(axes, (best, "random")):
     dgl.seed(0)
-    cluster = simulate(graph, machines=4, part_method=method)
-    four[method] = cluster.run(script, lesson.folder / "four")
-    matrix = four[method].traffic.matrix()
+    cluster = simulate(graph, machines=MACHINES, part_method=method)
+    several[method] = cluster.run("train.py", "several")
+    matrix = several[method].traffic.matrix()
     plot.byte_matrix(matrix, ax=ax)
     ax.set_title(f"{method}: {matrix.sum().item() / 1e6:.0f} MB")
 plt.show()
-halved = 2 * four[best].traffic.matrix().sum() < matrix.sum()
+pairs = matrix[~torch.eye(MACHINES, dtype=torch.bool)]  # with random parts
+assert pairs.max() < 1.5 * pairs.min(), "all pairs should exchange about as much"
+halved = 2 * several[best].traffic.matrix().sum() < matrix.sum()
 assert halved, f"with {best} parts, less than half as much should be sent"
 
 # %% [markdown] slot="prove" lang="en"
 # With random parts, three out of four rows are on another machine, and all pairs of machines
 # exchange about the same amount. METIS keeps neighbors together, so less than half as much data is
-# sent. The two darkest cells of its matrix are due to the training nodes: parts 1 and 2 have few,
-# so their trainers get some from parts 0 and 3.
+# sent. Cells of its matrix that are far darker than the others are due to the training nodes: where
+# a part has few, its trainer gets some from another part.
 #
 # ## Check that a real job sends the same number of bytes
 #
@@ -431,9 +471,8 @@ assert halved, f"with {best} parts, less than half as much should be sent"
 # %% [markdown] slot="prove" lang="ko"
 # 무작위로 나누면 필요한 행의 4분의 3이 다른 머신에 있고, 어느 두 머신 사이에서나 비슷한 양이
 # 오갑니다. METIS로 나누면 서로 이웃한 노드가 같은 파티션에 모이므로, 오가는 바이트가 절반 아래로
-# 줄어듭니다. METIS 행렬에 색이 유난히 진한 칸이 두 개 있는 것은 학습 노드가 고르게 나뉘지 않았기
-# 때문입니다. 파티션 1과 2에는 학습 노드가 적어서, 그 트레이너가 파티션 0과 3의 학습 노드를 일부
-# 넘겨받습니다.
+# 줄어듭니다. METIS 행렬에 색이 유난히 진한 칸이 있는 것은 학습 노드가 고르게 나뉘지 않았기
+# 때문입니다. 학습 노드가 적은 파티션의 트레이너는 다른 파티션의 학습 노드를 일부 넘겨받습니다.
 #
 # ## 확인하기: 실제 작업의 바이트 수
 #
@@ -445,8 +484,8 @@ assert halved, f"with {best} parts, less than half as much should be sent"
 
 # %% [markdown] slot="prove" lang="zh"
 # 随机切分时，每四行特征中有三行在别的机器上，任意两台机器之间交换的数据量都差不多。METIS 尽量把相邻
-# 的节点放在一起，要传送的字节不到随机切分的一半。METIS 的矩阵中，颜色最深的两格与训练节点的分布有
-# 关：分区 1 和 2 的训练节点较少，所以它们的训练器会分到分区 0 和 3 的一些训练节点。
+# 的节点放在一起，要传送的字节不到随机切分的一半。METIS 的矩阵中，颜色特别深的格子与训练节点的分布有
+# 关：有的分区训练节点较少，它的训练器就会分到其他分区的一些训练节点。
 #
 # ## 验证：真实的作业传送同样多的字节
 #
@@ -457,9 +496,8 @@ assert halved, f"with {best} parts, less than half as much should be sent"
 # %% slot="launch-code" tags=["nbval-ignore-output"]
 dgl.seed(0)
 pair = simulate(graph, machines=2)
-predicted = pair.run(script, lesson.folder / "played")
-job = {"part_config": pair.part_config, "workspace": lesson.folder}
-job["log_dir"] = lesson.folder / "logs"
+predicted = pair.run("train.py", "played")
+job = {"part_config": pair.part_config, "workspace": lesson.folder, "log_dir": "logs"}
 runs_jobs = hasattr(os, "fork")
 if runs_jobs:
     job = launch.run("python3 train.py real", num_machines=2, **job)
@@ -467,34 +505,39 @@ else:
     print("Jobs cannot be started on Windows: use WSL, or see the stored outputs")
 
 # %% [markdown] slot="equal" lang="en"
-# Both runs left one file per trainer. We add up the counts and compare them, first by kind of
-# traffic, then all at once: source, target, number of requests, rows, and bytes sent and received.
+# Both runs left one file per trainer. We add up the bytes by kind of traffic, then compare all
+# counts at once: source, target, number of requests, rows, and bytes sent and received.
 
 # %% [markdown] slot="equal" lang="ko"
-# 두 실행에서 모두 트레이너마다 파일이 하나씩 생겼습니다. 파일에 기록된 수를 합산하여 먼저 트래픽의
-# 종류별로 비교하고, 이어서 요청한 머신과 요청받은 머신, 요청 수, 행 수, 양방향의 바이트 수까지
-# 한꺼번에 비교합니다.
+# 두 실행에서 모두 트레이너마다 파일이 하나씩 생겼습니다. 먼저 트래픽의 종류별로 바이트를 합산하고,
+# 이어서 요청한 머신과 요청받은 머신, 요청 수, 행 수, 양방향의 바이트 수까지 한꺼번에 비교합니다.
 
 # %% [markdown] slot="equal" lang="zh"
-# 两次运行都为每个训练器留下了一个文件。我们把其中的计数加起来，先按消息的种类比较通信量，再按发出请
-# 求的机器和接收请求的机器，逐项比较请求次数、行数和收发的字节数。
+# 两次运行都为每个训练器留下了一个文件。我们先按消息的种类把字节数加起来，再按发出请求的机器和接收请
+# 求的机器，逐项比较请求次数、行数和收发的字节数。
 
 
-# %% slot="equal-code"
+# %% slot="equal-code" tags=["nbval-ignore-output"]
 def read(name):
-    traffic, seconds = Traffic(2), []
-    for rank in range(2):
-        found = json.loads((lesson.folder / f"{name}-{rank}.json").read_text())
-        traffic.update(Traffic.from_list(2, found["traffic"]))
-        seconds.append(found["seconds"])
-    return traffic, seconds
+    found = [torch.load(f"{name}-{rank}.pt") for rank in range(2)]
+    counts = [count for each in found for count in each["traffic"]]
+    return counts, [each["seconds"] for each in found]
+
+
+def add_up(counts, wanted):
+    return sum(
+        bytes_out + bytes_in
+        for source, target, kind, requests, rows, bytes_out, bytes_in in counts
+        if kind == wanted and source != target
+    )
 
 
 if runs_jobs:
     (counted, _), (real, measured) = read("played"), read("real")
-    for kind in KINDS:
-        print(f"{kind} equal: {torch.equal(counted.matrix(kind), real.matrix(kind))}")
-    assert counted.to_list() == real.to_list()
+    for kind in ("structure", "features", "control"):
+        found = add_up(counted, kind), add_up(real, kind)
+        print("{}: {:,} bytes predicted, {:,} measured".format(kind, *found))
+    assert counted == real, "the real job should send what the simulation counts"
 
 # %% [markdown] slot="time" lang="en"
 # All counts agree to the last byte: a sample depends only on the random seed, the epoch, the batch,
@@ -505,11 +548,11 @@ if runs_jobs:
 #
 # ## What it costs: time
 #
-# There is no real network, so the transfer times have to be computed. In the small simulator, one
-# function does this. In each step, a trainer waits twice the latency for each round of requests,
-# plus the time that its link needs to carry the data. When the slowest trainer is done, the
-# gradients are averaged by an all-reduce: in a ring, each of $R$ trainers sends $2B(R-1)/R$ bytes
-# to average $B$ bytes of gradients.
+# There is no real network, so the transfer times have to be computed. The function below does this
+# for one step; the small simulator must agree. In each step, a trainer waits twice the latency for
+# each round of requests, plus the time that its link needs to carry the data. When the slowest
+# trainer is done, the gradients are averaged by an all-reduce: in a ring, each of $R$ trainers
+# sends $2B(R-1)/R$ bytes to average $B$ bytes of gradients.
 #
 # The library is more precise: during the simulation, it measures the time spent on sampling, on
 # computing and on answering requests; it adds a fixed cost for each request, and lets simultaneous
@@ -525,11 +568,11 @@ if runs_jobs:
 #
 # ## 비용: 시간
 #
-# 실제 네트워크가 없으므로 전송 시간은 계산으로 구해야 합니다. 앞에서 쓴 시뮬레이터 파일에서는 함수
-# 하나로 계산합니다. 학습 한 단계에서 트레이너가 기다리는 시간은, 요청을 한 차례 보낼 때마다 드는
-# 지연 시간(latency)의 두 배에, 링크로 데이터를 전송하는 시간을 더한 것입니다. 가장 느린
-# 트레이너까지 끝나면 그래디언트를 올리듀스(all-reduce)합니다. 링(ring) 방식에서 그래디언트가
-# $B$바이트이면 트레이너 $R$개가 각각 $2B(R-1)/R$바이트를 보냅니다.
+# 실제 네트워크가 없으므로 전송 시간은 계산으로 구해야 합니다. 아래 함수는 학습 한 단계의 시간을
+# 계산하며, 앞에서 쓴 시뮬레이터의 결과와 같아야 합니다. 한 단계에서 트레이너가 기다리는 시간은,
+# 요청을 한 차례 보낼 때마다 드는 지연 시간(latency)의 두 배에, 링크로 데이터를 전송하는 시간을 더한
+# 것입니다. 가장 느린 트레이너까지 끝나면 그래디언트를 올리듀스(all-reduce)합니다. 링(ring) 방식에서
+# 그래디언트가 $B$바이트이면 트레이너 $R$개가 각각 $2B(R-1)/R$바이트를 보냅니다.
 #
 # 라이브러리의 계산은 더 정밀합니다. 시뮬레이션하는 동안 샘플링과 계산, 응답에 걸린 시간을 재고,
 # 요청마다 고정 비용을 더하며, 여러 프로세스가 링크와 프로세서를 동시에 나누어 써서 느려지는 정도도
@@ -544,21 +587,34 @@ if runs_jobs:
 #
 # ## 开销：时间
 #
-# 没有真实的网络，传输时间只能靠计算得出。在小模拟器中，这由一个函数完成。在每一步中，训练器每发出一
-# 组请求，就要等待两倍的延迟（latency），即一去一回，此外还要等链路传完数据。最慢的训练器完成之后，
-# 再对梯度做全归约（all-reduce）：$R$ 个训练器排成一个环，梯度共 $B$ 字节，每个训练器要发送
-# $2B(R-1)/R$ 字节。
+# 没有真实的网络，传输时间只能靠计算得出。下面的函数计算一步的时间，结果应当与小模拟器相同。在每一步
+# 中，训练器每发出一组请求，就要等待两倍的延迟（latency），即一去一回，此外还要等链路传完数据。最慢
+# 的训练器完成之后，再对梯度做全归约（all-reduce）：$R$ 个训练器排成一个环，梯度共 $B$ 字节，每个训
+# 练器要发送 $2B(R-1)/R$ 字节。
 #
 # 库的计算更细：在模拟时实测采样、计算和响应的时间，给每次请求加上固定开销；多方同时使用链路或处理器
 # 时，分摊其带宽（bandwidth）或算力。有一个下界不用模拟器也能算出：如果链路每秒传送 $b$ 比特，那么
 # $n$ 个字节至少需要 $8n/b$ 秒。
 
+
 # %% slot="time-code"
-source(small.DistGraphSimulator.end_step)
+def step_seconds(moved, rounds, gradient_bytes, bandwidth, latency):
+    link = 8 * torch.maximum(moved.sum(0), moved.sum(1)) / bandwidth
+    waiting = (link + 2 * latency * rounds).max().item()
+    sent = gradient_bytes / len(moved)  # in each round of the all-reduce
+    return waiting + 2 * (len(moved) - 1) * (8 * sent / bandwidth + latency)
+
+
+step = cut(toy, owner)
+play(step, batches)
+moved, rounds = step.traffic.bytes(), torch.tensor(step.rounds)
+seconds = step_seconds(moved, rounds, 10_000, step.bandwidth, step.latency)
+assert abs(seconds - step.end_step(gradient_bytes=10_000)) < 1e-9
+print(f"rounds of requests: {rounds.tolist()}; {1000 * seconds:.2f} ms for the step")
 
 # %% slot="least-code" tags=["nbval-ignore-output"]
 gigabit = Network(bandwidth=1e9, latency=1e-4)
-for method, result in four.items():
+for method, result in several.items():
     incoming = result.traffic.matrix().sum(1) / 2  # bytes per machine in an epoch
     least = 8 * incoming.max().item() / gigabit.bandwidth
     seconds = result.retimed(gigabit).epochs[1].seconds
@@ -580,7 +636,7 @@ for method, result in four.items():
 # 为除了传送字节，还有其他环节要花时间。下面的时间线是随机切分时第二轮的一部分。
 
 # %% slot="timeline-code" tags=["nbval-ignore-output"]
-result = four["random"]
+result = several["random"]
 epoch = result.epochs[1]
 figure, ax = plt.subplots(figsize=(8.6, 3), layout="constrained")
 plot.timeline(result.events, start=epoch.start, seconds=epoch.seconds / 6, ax=ax)
@@ -634,10 +690,10 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 # %% [markdown] slot="scale" lang="ko"
 # 바이트 수는 같지만 시간은 다를 수 있습니다. 다른 작업이 없는 컴퓨터 두 대에서 따로 재어 보니, 한
 # 에폭에 걸린 시간이 한 대에서는 예측의 1.5배였고 다른 한 대에서는 3배에 가까웠습니다. 다른
-# 프로그램이 함께 실행되면 차이가 더 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의 캐시,
-# 함께 쓰는 메모리의 대역폭(bandwidth), 붐비는 스위치, 다른 사람의 작업을 반영하지 않으므로 실제보다
-# 짧게 예측하는 경향이 있습니다. 따라서 정확한 시간을 예측하기보다 여러 선택지를 비교하는 데
-# 알맞습니다.
+# 프로그램이 함께 실행되면 차이가 더 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의
+# 캐시(cache), 함께 쓰는 메모리의 대역폭(bandwidth), 붐비는 스위치, 다른 사람의 작업을 반영하지
+# 않으므로 실제보다 짧게 예측하는 경향이 있습니다. 따라서 정확한 시간을 예측하기보다 여러 선택지를
+# 비교하는 데 알맞습니다.
 #
 # ## 머신 1대에서 64대까지
 #
@@ -647,9 +703,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="zh"
 # 字节数完全相等，秒数则未必。我们在两台空闲的计算机上各测过一次，真实的一轮所用的时间分别是预测的
-# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个模型不考虑处理器的缓存、共用的内存带宽、
-# 繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来比较各种选择，而不是预测具
-# 体的时间。
+# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个模型不考虑处理器的缓存（cache）、共用的内
+# 存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来比较各种选择，而不
+# 是预测具体的时间。
 #
 # ## 从 1 台到 64 台机器
 #
@@ -660,17 +716,18 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 counts, methods = [1, 2, 4, 8, 16], [best, "random"]
 results, seconds = {}, {}
 figure, axes = plt.subplots(1, 2, figsize=(8.6, 2.9), layout="constrained")
-alone = simulate(graph, machines=1).run(script, lesson.folder / "many")
+alone = simulate(graph, machines=1).run("train.py", "many")
 for method, color in zip(methods, (BLUE, ORANGE)):
     results[1, method] = alone
-    for machines in counts[1:]:
+    for machines in tqdm(counts[1:], desc=method, leave=False):
         dgl.seed(0)
         cluster = simulate(graph, machines, network=gigabit, part_method=method)
-        results[machines, method] = cluster.run(script, lesson.folder / "many")
+        results[machines, method] = cluster.run("train.py", "many")
     runs = [results[machines, method] for machines in counts]
     moved = [run.traffic.matrix().sum().item() / 1e6 for run in runs]
-    axes[0].plot(counts, moved, "o-", color=color, label=method)
+    assert moved == sorted(moved), "the more machines in counts, the more should be sent"
     seconds[method] = [run.epochs[1].seconds for run in runs]
+    axes[0].plot(counts, moved, "o-", color=color, label=method)
 axes[0].set(xlabel="machines", ylabel="MB between machines", xticks=counts)
 axes[0].legend(frameon=False)
 plot.speedup(counts, seconds, ax=axes[1])
@@ -684,7 +741,7 @@ plt.show()
 # Choose the network, the method and the number of machines, up to 64. Each new number takes several
 # seconds to simulate. Left: what each machine receives from each of the others; right: the time of
 # an epoch, next to that on one machine. Without a running kernel, you see four of the settings
-# instead.
+# instead. The cell after it compares the networks for the largest number of `counts`.
 
 # %% [markdown] slot="explore" lang="ko"
 # 머신이 많을수록 필요한 노드가 다른 머신에 있는 경우가 많아지므로, 오가는 바이트의 총량도
@@ -694,7 +751,7 @@ plt.show()
 # 이번에는 머신 수를 64대까지 직접 바꾸어 봅시다. 아직 시뮬레이션하지 않은 머신 수를 고르면 적어도
 # 몇 초는 걸립니다. 왼쪽은 각 머신이 다른 머신에서 받는 데이터의 양이고, 오른쪽은 한 에폭에 걸리는
 # 시간을 머신이 한 대일 때와 나란히 나타낸 것입니다. 커널이 실행되고 있지 않으면 네 가지 설정의
-# 그림이 표시됩니다.
+# 그림이 표시됩니다. 그다음 셀에서는 `counts`의 가장 큰 머신 수로 네트워크들을 비교합니다.
 
 # %% [markdown] slot="explore" lang="zh"
 # 机器越多，所需的节点中落在其他机器上的就越多，传送的总字节数也越多。在千兆链路上，两台机器很可能比
@@ -702,17 +759,17 @@ plt.show()
 #
 # 请亲手改变机器数，最多 64 台。如果选择的机器数还没有模拟过，需要等待几秒。左图是每台机器从其他各台
 # 机器接收的数据量；右图是一轮的时间，旁边是单独一台机器的时间，供对照。没有启动内核时，显示的是四种
-# 设置的图。
+# 设置的图。再下一个单元格取 `counts` 中最大的机器数，比较各个网络。
 
 # %% slot="explore-code" tags=["nbval-ignore-output"]
 networks = {f"{gbit} Gbit/s": Network(bandwidth=gbit * 1e9) for gbit in (0.1, 1, 10)}
 
 
-def show(network, method, machines=16):
+def show(network, method, machines=counts[-1]):
     if (machines, method) not in results:
         dgl.seed(0)
         cluster = simulate(graph, machines, network=gigabit, part_method=method)
-        results[machines, method] = cluster.run(script, lesson.folder / "many")
+        results[machines, method] = cluster.run("train.py", "many")
     result = results[machines, method].retimed(networks[network])
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
     plot.byte_matrix(result.traffic.matrix(), ax=left)
@@ -725,11 +782,27 @@ def show(network, method, machines=16):
 
 plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32, 64])
 
+# %% slot="networks-code" tags=["nbval-ignore-output"]
+most, saved, busy = counts[-1], [], []
+for name, network in networks.items():
+    one, *runs = (
+        results[key].retimed(network).epochs[1]
+        for key in ((1, best), (most, best), (most, "random"))
+    )
+    times = ", ".join(f"{run.seconds:.2f} s ({m})" for m, run in zip(methods, runs))
+    print(f"{name}: {one.seconds:.2f} s on 1 machine; on {most}: {times}")
+    saved.append(runs[1].seconds - runs[0].seconds)
+    busy.append((runs[1].parts["sample"] + runs[1].parts["compute"]) / runs[1].seconds)
+assert saved[0] == max(saved), "METIS should save the most on the slowest network"
+assert most < 16 or busy[0] < 0.5, "most of the time should be lost on it"
+is_far = most < 16 or one.seconds < most / 2 * runs[0].seconds
+assert is_far, "far from the ideal speedup"
+
 # %% [markdown] slot="summary" lang="en"
 # On a slow network, most of the time is spent fetching rows, performing the all-reduce and waiting;
 # there METIS saves the most time. On a fast one, the bytes cost little, but each request still
-# costs a round trip and a fixed amount of processor time. So with batches this small, 64 machines
-# are far from 64 times as fast as one. Lesson 10 examines which of these limits a job.
+# costs a round trip and a fixed amount of processor time. So with batches this small, even 16
+# machines are far from 16 times as fast as one. Lesson 10 examines which of these limits a job.
 #
 # ## Summary
 #
@@ -764,8 +837,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # %% [markdown] slot="summary" lang="ko"
 # 느린 네트워크에서는 행을 가져오고 올리듀스를 하고 다른 트레이너를 기다리는 데 대부분의 시간이
 # 들며, METIS로 나누는 이득이 가장 큽니다. 빠른 네트워크에서는 바이트를 보내는 시간이 짧아지지만,
-# 요청마다 왕복 시간과 고정 비용이 듭니다. 그래서 배치가 이렇게 작으면 머신을 64대 써도 속도 향상은
-# 64배에 한참 못 미칩니다. 이 가운데 무엇이 병목(bottleneck)인지는 레슨 10에서 다룹니다.
+# 요청마다 왕복 시간과 고정 비용이 듭니다. 그래서 배치가 이렇게 작으면 머신을 16대 써도 속도 향상은
+# 16배에 한참 못 미칩니다. 이 가운데 무엇이 병목(bottleneck)인지는 레슨 10에서 다룹니다.
 #
 # ## 요약
 #
@@ -797,8 +870,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 
 # %% [markdown] slot="summary" lang="zh"
 # 在慢速网络上，大部分时间花在获取远程特征行、全归约和等待上，这时用 METIS 节省的时间也最多。在高速
-# 网络上，传送字节的开销很小，但每次请求仍有往返时间和固定开销。所以在批次这么小的情况下，64 台机器
-# 的速度远远达不到一台的 64 倍。作业究竟受哪一项限制，是第 10 课的内容。
+# 网络上，传送字节的开销很小，但每次请求仍有往返时间和固定开销。所以在批次这么小的情况下，16 台机器
+# 的速度也远远达不到一台的 16 倍。作业究竟受哪一项限制，是第 10 课的内容。
 #
 # ## 小结
 #

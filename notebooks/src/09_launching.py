@@ -109,9 +109,6 @@ def needs_unix():
         raise SystemExit("Windows cannot run jobs: use WSL, or read the stored outputs.")
 
 
-if sys.platform != "win32":
-    from gnnlab.launch import doctor, launch
-
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
@@ -381,6 +378,8 @@ for part, workspace in enumerate(machines):
     copy(part, workspace)
     graph = load_partition(workspace / "data/digits.json", part)[0]
     print(f"machine {part} opens part {part}: {graph.num_nodes()} nodes, HALO included")
+    others = list(workspace.glob(f"data/part{1 - part}*"))
+    assert not others, "it should have no other part"
 
 # %% [markdown] slot="doctor" lang="en"
 # Each machine can open its own part and has no other.
@@ -405,18 +404,21 @@ for part, workspace in enumerate(machines):
 
 # %% slot="doctor-code" tags=["nbval-ignore-output"]
 needs_unix()
+from gnnlab.launch import doctor
+
 file = next(Path("data").glob("part1*/**/feat.npy"))
 good = file.read_bytes()
 request = ["--workspace", ".", "--part_config", "data/digits.json", "--lang", "en"]
 try:
     file.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
-    doctor.main(request)
+    broken = doctor.main(request)
 finally:
     file.write_bytes(good)
 
 with contextlib.redirect_stdout(io.StringIO()):
     status = doctor.main(request)
 print("exit status with the bit restored:", status)
+assert broken != status, "the flipped bit should make the difference"
 
 # %% [markdown] slot="script" lang="en"
 # The checksum revealed one wrong bit among millions, and `doctor` says what to do. With the bit
@@ -432,7 +434,7 @@ print("exit status with the bit restored:", status)
 # trainer, whose connections they could not use.)
 #
 # Trainer $r$ gets share $r$ of the training nodes. A lone process gets both shares, interleaved, so
-# its batches of 32 hold the same nodes as two batches of 16, as the final check requires. `[:88]`
+# its batches of 32 hold the same nodes as two batches of 16, as the final check requires. A slice
 # drops the end of each share, where a node may be repeated to make the shares equal. `train.py`
 # trains the model; after each epoch, every machine saves its share of a **checkpoint**.
 
@@ -453,8 +455,8 @@ print("exit status with the bit restored:", status)
 # 학습 노드를 트레이너 수만큼 나누어 트레이너 $r$이 그중 $r$번째를 맡습니다. 프로세스가 하나뿐이면
 # 두 트레이너가 맡을 노드를 하나씩 번갈아 늘어놓고 모두 맡습니다. 그러면 크기가 32인 배치 하나에
 # 크기가 16인 배치 두 개와 같은 노드가 들어가므로, 마지막에 결과를 비교할 수 있습니다. 노드 수를
-# 똑같이 맞추느라 끝에 다른 트레이너의 노드가 한 번 더 들어 있을 수 있으므로 `[:88]`로 끝부분을 잘라
-# 냅니다. `train.py`는 모델을 학습합니다. 에폭(epoch)이 끝날 때마다 각 머신은
+# 똑같이 맞추느라 끝에 다른 트레이너의 노드가 한 번 더 들어 있을 수 있으므로 슬라이스로 끝부분을
+# 잘라 냅니다. `train.py`는 모델을 학습합니다. 에폭(epoch)이 끝날 때마다 각 머신은
 # **체크포인트**(checkpoint) 가운데 자기가 맡은 부분을 저장합니다.
 
 # %% [markdown] slot="script" lang="zh"
@@ -471,8 +473,8 @@ print("exit status with the bit restored:", status)
 #
 # 训练器 $r$ 负责第 $r$ 份训练节点。只有一个进程时，两份都由它负责，并且交错排列；这样，大小为 32 的
 # 一个批次就与大小为 16 的两个批次含有相同的节点，最后的验证需要这一点。为了使两份一样大，划分时可能
-# 会在末尾重复一个节点；这里用 `[:88]` 截去末尾的几个节点，以避开这种重复。最后，`train.py` 进行训
-# 练；每一轮（epoch）结束后，每台机器保存**检查点**（checkpoint）中属于自己的部分。
+# 会在末尾重复一个节点；这里用切片截去末尾的几个节点，以避开这种重复。最后，`train.py` 进行训练；每
+# 一轮（epoch）结束后，每台机器保存**检查点**（checkpoint）中属于自己的部分。
 
 # %% slot="report-code"
 # %%writefile code/report.py
@@ -530,9 +532,10 @@ rank, size = dist.get_rank(), dist.get_world_size()
 g = DistGraph("digits", part_config="data/digits.json")
 say(f"trainer {rank} of {size} is connected")
 
-mask, book, whose = g.ndata["train_mask"], g.get_partition_book(), range(rank, 2, size)
-shares = [node_split(mask, book, rank=r, num_trainers=2)[:88] for r in whose]
-seeds = torch.stack(shares, 1).flatten()
+mask, book, total = g.ndata["train_mask"], g.get_partition_book(), max(size, 2)
+whose = range(rank, total, size)
+shares = [node_split(mask, book, rank=r, num_trainers=total) for r in whose]
+seeds = torch.stack([share[: 176 // total] for share in shares], 1).flatten()
 sampler = dgl.dataloading.NeighborSampler([5, 5])
 loader = DistNodeDataLoader(g, seeds, sampler, batch_size=32 // size, seed=0)
 
@@ -636,6 +639,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 
 # %% slot="dry-code"
 needs_unix()
+from gnnlab.launch import launch
+
 for part, workspace in enumerate(machines):
     copy(part, workspace)  # now with the scripts
 workspace = f"{scratch}/machine$GNNLAB_MACHINE"  # each machine fills in its number
@@ -836,18 +841,28 @@ plt.show()
 # 合上了盖子，也不会残留任何进程。4.5 秒是太长还是太短？假设连接在第 5.5 秒中断，请改变期限和中断时
 # 长试试看。没有启动内核时，显示的是四种设置的图。
 
-# %% slot="silence-code" tags=["nbval-ignore-output"]
-needs_unix()
+# %% slot="silence-code"
 BEAT, SILENCE = 1, 4.5  # seconds
 
 
+def listen(deadline, gap, start=5.5):
+    beats = np.arange(0, 20, BEAT)
+    arrive = (beats < start) | (beats >= start + gap)
+    end = beats[beats < start].max() + deadline
+    is_lost = beats[beats >= start + gap].min() > end
+    return beats, arrive, end, is_lost
+
+
+for deadline in (1.5, SILENCE, 12):
+    survived = [gap for gap in range(1, 13) if not listen(deadline, gap)[-1]]
+    print(f"deadline {deadline} s: the longest gap is {max(survived, default=0)} s")
+
+
+# %% slot="silence-draw" tags=["nbval-ignore-output", "folded"]
 def draw_silence(deadline=SILENCE, gap=3):
-    beats, back = np.arange(0, 20, BEAT), 5.5 + gap
-    arrive = (beats < 5.5) | (beats >= back)
-    end = beats[beats < 5.5].max() + deadline
-    is_lost = beats[beats >= back].min() > end
+    beats, arrive, end, is_lost = listen(deadline, gap)
     figure, ax = plt.subplots(figsize=(5.4, 1.6), layout="constrained")
-    ax.axvspan(5.5, back, color=GRAY, alpha=0.8, lw=0)
+    ax.axvspan(5.5, 5.5 + gap, color=GRAY, alpha=0.8, lw=0)
     for seen, fill in ((arrive, GREEN), (~arrive, "none")):
         shown = beats[seen & ((beats < end) | (not is_lost))]
         ax.plot(shown, 0 * shown, "o", color=GREEN, markerfacecolor=fill)
@@ -979,7 +994,8 @@ print(done.stdout)
 
 found, wanted = (torch.load(f / "model-0.pt") for f in (machines[0], single))
 for name, values in wanted.items():
-    assert torch.allclose(found[name], values, rtol=0, atol=1e-6)
+    is_equal = torch.allclose(found[name], values, rtol=0, atol=1e-6)
+    assert is_equal, "the single process takes two shares, as num_trainers = 1 gives"
 total = sum(map(torch.numel, wanted.values()))
 print(f"{total:,} parameters, no difference above 1e-6")
 
@@ -1010,20 +1026,38 @@ print(f"{total:,} parameters, no difference above 1e-6")
 # 日志的每一行都带有时刻。图中前四行是恢复运行的那个作业的各个进程，最后一行是单独运行的进程，它训练
 # 了全部六轮。
 
-# %% slot="cost-code" tags=["nbval-ignore-output", "folded"]
-phases = {"begins": ("wait", GRAY), "modules are loaded": ("load modules", BLUE)}
-phases |= {"connected": ("connect", ORANGE), "is built": ("build the model", "#9db7da")}
-phases |= {"epoch ": ("train", GREEN), "ends": ("train", GREEN)}
-printed = {**result.logs, "single process": done.stdout}
+# %% slot="cost-code" tags=["nbval-ignore-output"]
+phases = {"begins": "wait", "modules are loaded": "load modules", "connected": "connect"}
+phases |= {"is built": "build the model", "epoch ": "train", "ends": "train"}
+
+
+def spans(printed):
+    found, before = [], 0.0
+    for seconds, event in re.findall(r"(?m)^ *(\d+\.\d) s: (.+)", printed):
+        label = next(phases[clue] for clue in phases if clue in event)
+        found.append((label, float(seconds) - before))
+        before = float(seconds)
+    return found
+
+
+spent = {name: spans(log) for name, log in result.logs.items()}
+spent["single process"] = spans(done.stdout)
+for name in ("single process", "trainer-0"):
+    training = sum(seconds for label, seconds in spent[name] if label == "train")
+    starting = sum(seconds for _, seconds in spent[name]) - training
+    print(f"{name}: {starting:.1f} s to start, {training:.1f} s to train")
+assert starting > training, "starting the job should take longer than training"
+
+# %% slot="cost-draw" tags=["nbval-ignore-output", "folded"]
+shades = {"wait": GRAY, "load modules": BLUE, "connect": ORANGE, "train": GREEN}
 names = ["server-0", "server-1", "trainer-0", "trainer-1", "single process"]
 figure, ax = plt.subplots(figsize=(8.6, 2.4), layout="constrained")
 for row, name in enumerate(names):
     before = 0.0
-    for seconds, event in re.findall(r"(?m)^ *(\d+\.\d) s: (.+)", printed[name]):
-        label, color = next(phases[clue] for clue in phases if clue in event)
-        now = float(seconds)
-        ax.barh(row, now - before, left=before, color=color, label=label)
-        before = now
+    for label, seconds in spent[name]:
+        color = shades.get(label, "#9db7da")
+        ax.barh(row, seconds, left=before, color=color, label=label)
+        before += seconds
     if "server-" in name:  # until the trainers have finished
         style = {"color": "#f3cfb5", "label": "serve"}
         ax.barh(row, result.seconds - before, left=before, **style)

@@ -129,6 +129,16 @@ def test_what_a_trainer_finds() -> None:
     assert returned[0][5] == returned[1][5] >= 100
 
 
+def test_modules_beside_a_script_are_read_anew_in_each_run(tmp_path: Path) -> None:
+    script, module, found = (tmp_path / name for name in ("script.py", "beside.py", "found"))
+    script.write_text(f"import beside\nopen({str(found)!r}, 'a').write(beside.said)\n")
+    for said in ("first ", "the second "):
+        module.write_text(f"said = {said!r}\n")
+        simulate(plain(), 2, part_method=halves).run(script)
+    assert found.read_text() == "first first the second the second "
+    assert "beside" not in sys.modules
+
+
 def test_failures_say_where(tmp_path: Path) -> None:
     script = tmp_path / "broken.py"
     script.write_text("import os\nif os.environ['RANK'] == '1':\n    1 / 0\n")
