@@ -26,6 +26,8 @@ import numpy as np
 
 from gnnlab import kernels
 
+__all__ = ["Chosen", "EpochReads", "Planned", "Scored", "ranked"]
+
 POLICIES = ("access", "degree", "halo", "vip", "belady")
 NEVER = np.iinfo(np.int32).max  # the next use of a row that no later batch needs
 _WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
@@ -43,6 +45,14 @@ class Scored:
         Shape (remote rows,): edges from each into the own part.
     counts : bool
         Whether requests raise the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = Scored(np.array([1.0, 9.0, 2.0, 8.0]), counts=False)
+    >>> cache.resize(2 * (4 + 400) + 8, row_bytes=400)  # two rows, their numbers, four scores
+    >>> cache.num_slots, cache.admit(np.arange(4), 0)
+    (2, array([-1,  1, -1,  0]))
     """
 
     def __init__(self, edges: np.ndarray, counts: bool) -> None:
@@ -99,6 +109,14 @@ class Chosen:
         beside the cache's, for all features of a node type together.
     num_rows : int
         Number of all remote rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = Chosen(np.array([3, 1]), num_rows=5)
+    >>> cache.resize(405, row_bytes=400)
+    >>> cache.admit(np.arange(5), 0), cache.look_up(np.arange(5), 0)
+    (array([-1, -1, -1,  0, -1]), array([-1, -1, -1,  0, -1]))
     """
 
     def __init__(self, best: np.ndarray, num_rows: int) -> None:
@@ -157,6 +175,12 @@ class EpochReads:
         it again, or ``NEVER``.
     first : ndarray
         Shape (num_rows,), int32: number of the first batch that needs a row, or ``NEVER``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> int(EpochReads([np.array([2, 4]), np.array([4])], num_rows=5).following[1])
+    1
     """
 
     def __init__(self, batches: Sequence[np.ndarray], num_rows: int) -> None:
@@ -181,6 +205,24 @@ class Planned:
     ----------
     num_rows : int
         Number of all remote rows.
+
+    Examples
+    --------
+    Room for one row: row 4 is needed again sooner than row 2, so it stays.
+
+    >>> import numpy as np
+    >>> batches = [np.array([2, 4]), np.array([4]), np.array([2])]
+    >>> cache = Planned(num_rows=5)
+    >>> cache.resize(4 + 400, row_bytes=400)
+    >>> cache.follow(EpochReads(batches, num_rows=5))
+    >>> for batch in batches:
+    ...     cache.expect(batch)
+    ...     missing = batch[cache.look_up(batch, 0) < 0]
+    ...     slots = cache.admit(missing, 0)
+    ...     print(missing)
+    [2 4]
+    []
+    [2]
     """
 
     def __init__(self, num_rows: int) -> None:
@@ -255,7 +297,14 @@ def _numbers(num_rows: int) -> np.dtype[Any]:
 
 
 def ranked(scores: np.ndarray) -> np.ndarray:
-    """Return the numbers of the rows with a score above 0, the highest first; ties at random."""
+    """Return the numbers of the rows with a score above 0, the highest first; ties at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranked(np.array([0.5, 0.0, 0.9]))
+    array([2, 0])
+    """
     found = np.flatnonzero(scores > 0)
     ties = np.random.default_rng(0).random(len(found))
     return found[np.lexsort((ties, -scores[found]))]
