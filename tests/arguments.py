@@ -232,6 +232,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "*rank_among_all": {"score": keep(lambda u, v: torch.arange(6.0)[v].expand(len(u), -1))},
     "distributed.*_split": {"partition_book": lambda w: w.graph.get_partition_book(), "rank": 0},
     "distributed.*.reverse_edges": {"etype": FOLLOW, "reverse_etype": FOLLOW},
+    "distributed.inclusion_probabilities": {"batch_size": 2},
     "distributed.*pick_layer": {"fanouts": lambda w: {w.graph.canonical_etypes[0]: -1}},
     "*.prop_nodes": {"nodes_generator": keep([[0], [2]])},
     "*.prop_edges": {"edges_generator": keep([[0], [2]])},

@@ -5,11 +5,12 @@
 notebook.
 """
 
-from gnnlab.distributed import optim
+from gnnlab.distributed import optim, policies
 from gnnlab.distributed.context import exit_client
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
+from gnnlab.distributed.inclusion import inclusion_probabilities
 from gnnlab.distributed.inference import full_neighbor_inference, original_order
 from gnnlab.distributed.job_checkpoint import load_checkpoint, save_checkpoint, should_stop
 from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
@@ -45,6 +46,7 @@ __all__ = [
     "find_edges",
     "full_neighbor_inference",
     "in_subgraph",
+    "inclusion_probabilities",
     "initialize",
     "load_checkpoint",
     "load_partition",
@@ -54,6 +56,7 @@ __all__ = [
     "optim",
     "original_order",
     "partition_graph",
+    "policies",
     "sample_etype_neighbors",
     "sample_neighbors",
     "save_checkpoint",

@@ -26,6 +26,8 @@ import numpy as np
 
 from gnnlab import kernels
 
+__all__ = ["Chosen", "EpochReads", "Planned", "Scored", "ranked"]
+
 POLICIES = ("access", "degree", "halo", "vip", "belady")
 NEVER = np.iinfo(np.int32).max  # the next use of a row that no later batch needs
 _WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
@@ -37,8 +39,20 @@ _FOR_SCORES = 4  # scores use at most 1 / this of the memory
 class Scored:
     """Sets of eight slots; in each, the rows with the highest scores ("access", "degree").
 
-    ``edges``, shape (remote rows,), are those from each row into the own part; ``counts`` says
-    whether requests raise the score.
+    Parameters
+    ----------
+    edges : ndarray
+        Shape (remote rows,): edges from each into the own part.
+    counts : bool
+        Whether requests raise the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = Scored(np.array([1.0, 9.0, 2.0, 8.0]), counts=False)
+    >>> cache.resize(2 * (4 + 400) + 8, row_bytes=400)  # two rows, their numbers, four scores
+    >>> cache.num_slots, cache.admit(np.arange(4), 0)
+    (2, array([-1,  1, -1,  0]))
     """
 
     def __init__(self, edges: np.ndarray, counts: bool) -> None:
@@ -95,8 +109,21 @@ class Scored:
 class Chosen:
     """A fixed choice of rows, each kept from its first request on ("halo", "vip").
 
-    ``best``, shape (K,), int64, are the numbers of the rows worth keeping, the best first. They
-    take memory beside the cache's, for all features of a node type together.
+    Parameters
+    ----------
+    best : ndarray
+        Shape (K,), int64: the numbers of the rows worth keeping, the best first. They take memory
+        beside the cache's, for all features of a node type together.
+    num_rows : int
+        Number of all remote rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = Chosen(np.array([3, 1]), num_rows=5)
+    >>> cache.resize(405, row_bytes=400)
+    >>> cache.admit(np.arange(5), 0), cache.look_up(np.arange(5), 0)
+    (array([-1, -1, -1,  0, -1]), array([-1, -1, -1,  0, -1]))
     """
 
     def __init__(self, best: np.ndarray, num_rows: int) -> None:
@@ -145,9 +172,26 @@ class Chosen:
 class EpochReads:
     """The remote rows that the batches of an epoch need, with the next use of each.
 
-    ``batches`` has the row numbers of each batch, which differ. ``rows`` and ``following`` are, for
-    each request, the row and the number of the next batch that needs it again, or ``NEVER``;
-    ``first``, shape (num_rows,), is the number of the first batch that needs a row, or ``NEVER``.
+    Parameters
+    ----------
+    batches : sequence of ndarray
+        The row numbers of each batch; within a batch all differ.
+    num_rows : int
+        Number of all remote rows.
+
+    Attributes
+    ----------
+    rows, following : ndarray
+        Shape (requests,), int64 and int32: requested row, and number of the next batch that needs
+        it again, or ``NEVER``.
+    first : ndarray
+        Shape (num_rows,), int32: number of the first batch that needs a row, or ``NEVER``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> int(EpochReads([np.array([2, 4]), np.array([4])], num_rows=5).following[1])
+    1
     """
 
     def __init__(self, batches: Sequence[np.ndarray], num_rows: int) -> None:
@@ -167,6 +211,29 @@ class Planned:
     A fetched row that no later batch needs is not kept. Reads that are not the next ones of the
     plan are answered from the cache and do not change it. The plan takes 12 bytes per remote row,
     and 12 per request, beside the cache's memory.
+
+    Parameters
+    ----------
+    num_rows : int
+        Number of all remote rows.
+
+    Examples
+    --------
+    Room for one row: row 4 is needed again sooner than row 2, so it stays.
+
+    >>> import numpy as np
+    >>> batches = [np.array([2, 4]), np.array([4]), np.array([2])]
+    >>> cache = Planned(num_rows=5)
+    >>> cache.resize(4 + 400, row_bytes=400)
+    >>> cache.follow(EpochReads(batches, num_rows=5))
+    >>> for batch in batches:
+    ...     cache.expect(batch)
+    ...     missing = batch[cache.look_up(batch, 0) < 0]
+    ...     slots = cache.admit(missing, 0)
+    ...     print(missing)
+    [2 4]
+    []
+    [2]
     """
 
     def __init__(self, num_rows: int) -> None:
@@ -245,7 +312,14 @@ def _numbers(num_rows: int) -> np.dtype[Any]:
 
 
 def ranked(scores: np.ndarray) -> np.ndarray:
-    """Return the numbers of the rows with a score above 0, the highest first; ties at random."""
+    """Return the numbers of the rows with a score above 0, the highest first; ties at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranked(np.array([0.5, 0.0, 0.9]))
+    array([2, 0])
+    """
     found = np.flatnonzero(scores > 0)
     ties = np.random.default_rng(0).random(len(found))
     return found[np.lexsort((ties, -scores[found]))]
