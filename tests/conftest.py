@@ -27,14 +27,14 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from tests import accelerator
-from tests.helpers import ALLOWED_SKIPS, ROOT, THOROUGH
+from tests.helpers import ALLOWED_SKIPS, FRESH, ROOT, THOROUGH
 from tests.progress import Progress
 
 # The first example may compile a kernel; how long one takes is no matter of correctness.
 settings.register_profile(
     "gnnlab",
     deadline=None,
-    max_examples=100 if THOROUGH else 10,
+    max_examples=100 if FRESH else 33 if THOROUGH else 10,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -91,8 +91,9 @@ def run_ranks(
 
 
 def examples(number: int, parent: settings | None = None) -> settings:
-    """Settings of hypothesis with so many examples in a thorough run, and with a tenth else."""
-    return settings(parent, max_examples=number if THOROUGH else max(10, number // 10))
+    """Settings of hypothesis with so many examples at length, a third in CI, and a tenth else."""
+    share = 1 if FRESH else 3 if THOROUGH else 10
+    return settings(parent, max_examples=max(10, number // share))
 
 
 def computes_lstm_in_bfloat16() -> bool:

@@ -112,14 +112,17 @@ def run_tests(system: str, folder: Path, *words: str) -> None:
 
 @pytest.mark.thorough("nearly all of it is what the lesson does on this system")
 @pytest.mark.parametrize(
-    ("system", "lesson"),
+    ("system", "lesson", "but"),
     [
-        ("windows", "04_multi_gpu"),  # cells that fork say that they cannot
-        ("linux-arm", "05_partitioning"),  # LDG in place of METIS
+        # Cells that fork say that they cannot. 15, 16 and 20 start ranks as 7 and 12 do; 17 draws.
+        ("windows", "04_multi_gpu", (15, 16, 17, 20)),
+        ("linux-arm", "05_partitioning", ()),  # LDG in place of METIS
     ],
 )
-def test_lessons_elsewhere(system: str, lesson: str, tmp_path: Path) -> None:
-    run_tests(system, tmp_path, "--nbval-lax", f"notebooks/en/{lesson}.ipynb")
+def test_lessons_elsewhere(system: str, lesson: str, but: tuple[int, ...], tmp_path: Path) -> None:
+    page = f"notebooks/en/{lesson}.ipynb"
+    words = [word for cell in but for word in ("--deselect", f"{page}::Cell {cell}")]
+    run_tests(system, tmp_path, "--nbval-lax", page, *words)
 
 
 @pytest.mark.thorough("the job is that of tests/tools, here without /proc")

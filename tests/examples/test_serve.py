@@ -45,13 +45,13 @@ async def ask(client, body):
 def connection():
     return httpx.AsyncClient(base_url=address, timeout=100, verify=False, trust_env=False)
 
-async def load(count):  # 200 clients, one request after the other
+async def load(count):  # 60 clients, one request after the other
     async def one(number):
         async with connection() as client:
             for each in range(count):
                 if (await ask(client, {"nodes": [7 * number + each % 100, 3]}))[0] == "closed":
                     return
-    await asyncio.gather(*(one(number) for number in range(200)))
+    await asyncio.gather(*(one(number) for number in range(60)))
 
 async def leave(body):  # too slow, or gone before the answer
     reader, writer = await asyncio.open_connection(*address.removeprefix("http://").split(":"))
@@ -135,7 +135,7 @@ def test_every_request_is_answered_with_what_inference_computes(mode: str, tmp_p
     for (status, found), (body, named) in zip(answers[3:-1], WRONG.items(), strict=True):
         assert status == "422" and named in json.dumps(found), (body, found)
     assert answers[-1][0] == "413"
-    assert counts.keys() == {"200", "422", "413", "closed"} and counts["closed"] <= 200
+    assert counts.keys() == {"200", "422", "413", "closed"} and counts["closed"] <= 60
     assert health["nodes"] == 1797 and health["waiting"] == 0
     accepted, answered = int(rest[1]), int(rest[3])
     assert accepted == answered and 0 <= answered - counts["200"] <= 5, (

@@ -28,7 +28,7 @@ from builder import words
 NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb"))
 
 # Lessons whose cells assign most names again and change most objects, and those of this run.
-MOST_STATE = ("03", "06", "08")
+MOST_STATE = ("03", "06")
 TWICE = [n for n in NAMES if n.startswith(MOST_STATE) or not os.environ.get("CI")]
 # Lessons of which any cell runs again after all cells below it did.
 BACK = {"01", "02", "03", "05", "06", "07", "08", "09", "10", "11"}

@@ -131,14 +131,12 @@ AGAIN = pytest.mark.thorough("as with other parts, types and policies")
     ("parts", "graph", "trainers", "samplers", "servers", "cache", "policy"),
     [
         (2, plain, 2, 0, 2, 0, "access"),
-        pytest.param(*(2, typed, 1, 0, 1, 0, "access"), marks=AGAIN),
         *(
-            pytest.param(*(4, plain, 1, 0, 1, 600, policy), marks=AGAIN)
+            pytest.param(*(2, plain, 1, 0, 1, 600, policy), marks=AGAIN)
             for policy in POLICIES
-            if policy != "belady"
+            if policy not in ("belady", "vip")
         ),
         (4, plain, 1, 0, 1, 600, "belady"),
-        pytest.param(*(2, typed, 1, 0, 1, 100, "belady"), marks=AGAIN),
         (2, typed, 1, 0, 1, 100, "vip"),
         (2, plain, 1, 2 if THOROUGH else 1, 1, 600, "access"),
         pytest.param(*(2, plain, 1, 1, 1, 600, "vip"), marks=AGAIN),
