@@ -156,6 +156,15 @@
 # %% [markdown] slot="11_replayed_papers" lang="zh"
 # | 11 TITLE | 亲手统计读取了多少远程特征行，检验论文中关于缓存的结论，求出无论使用哪种缓存都至少要读取多少行，分清统计结果与论文的差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
 
+# %% [markdown] slot="12_after_training" lang="en"
+# | 12 TITLE | score nodes that were not there at training, bound what a request reads, append a day of data, notice drift, and load a checkpoint of three machines on one | 08 | 100 | one, which also plays the role of three machines |
+
+# %% [markdown] slot="12_after_training" lang="ko"
+# | 12 TITLE | 학습할 때 없던 노드의 점수를 구하고, 요청 하나가 읽는 양에 상한을 두고, 하루치 데이터를 덧붙이고, 드리프트를 알아차리고, 머신 세 대의 체크포인트(checkpoint)를 한 대에서 불러옵니다 | 08 | 100 | 하나가 머신 세 대의 역할도 |
+
+# %% [markdown] slot="12_after_training" lang="zh"
+# | 12 TITLE | 为训练时不存在的节点打分，限制一次请求读取的数量，追加一天的数据，发现漂移，并在一台机器上加载三台机器的检查点（checkpoint） | 08 | 100 | 一个，也模拟三台机器 |
+
 # %% [markdown] slot="routes" lang="en"
 # The times given include reading, running the code and doing the exercises. They are estimated from
 # the length of the lessons; allow more if you are new to PyTorch.

@@ -31,7 +31,7 @@ NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb")
 MOST_STATE = ("03", "06")
 TWICE = [n for n in NAMES if n.startswith(MOST_STATE) or not os.environ.get("CI")]
 # Lessons of which any cell runs again after all cells below it did.
-BACK = {"01", "02", "03", "05", "06", "07", "08", "09", "10", "11"}
+BACK = {"01", "02", "03", "05", "06", "07", "08", "09", "10", "11", "12"}
 
 
 def run_cells_twice(path: Path, folder: Path) -> None:
@@ -58,7 +58,7 @@ def code_cells(lang: str, name: str) -> list[nbformat.NotebookNode]:
 
 
 def test_every_lesson_is_there() -> None:
-    assert [name[:2] for name in NAMES] == [f"{n:02}" for n in range(1, 12)]
+    assert [name[:2] for name in NAMES] == [f"{n:02}" for n in range(1, 13)]
 
 
 @pytest.mark.parametrize("lang", ["ko", "zh"])
