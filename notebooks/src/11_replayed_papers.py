@@ -1002,7 +1002,7 @@ past, whole = NeighborSampler([5, 5], time="t"), NeighborSampler([5, 5])
 leaky, honest = learn(whole), learn(past)
 cases = (leaky, whole), (leaky, past), (honest, past)
 claimed, in_use, fair = (accuracy(*case) for case in cases)
-print(f"all edges: tested {claimed:.2f}, in use {in_use:.2f}; past edges only: {fair:.2f}")
+print(f"all edges: tested {claimed:.2f}, in use {in_use:.2f}; past edges: {fair:.2f}")
 assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislead"
 
 # %% [markdown] slot="summary" lang="en"
