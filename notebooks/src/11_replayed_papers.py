@@ -64,6 +64,8 @@
 # 与我们数出的结果并列的，还有一张更大的生成图上的结果，由 `python -m benchmarks papers` 事先算好。
 
 # %% slot="imports"
+import contextlib
+import io
 from functools import cache
 
 import matplotlib.pyplot as plt
@@ -74,12 +76,10 @@ import torch
 import gnnlab as dgl
 from gnnlab import plot
 from gnnlab.dataloading import LaborSampler, NeighborSampler, NodeDataLoader
-from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize
-from gnnlab.distributed.inclusion import inclusion_probabilities
+from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, partition_graph
 from gnnlab.distributed.policies import EpochReads, Planned, Scored, ranked
 from gnnlab.exercises import Lesson
-from gnnlab.partition.assign import assign
-from gnnlab.plot import BLUE, GRAY, ORANGE
+from gnnlab.nn import SAGEConv
 from gnnlab.simulate import simulate
 
 DATASET = "products-like"  # or "ogbn-products"
@@ -297,8 +297,11 @@ sizes = {"num_nodes": 100_000, "num_edges": 5_000_000}
 dataset = dgl.data.load(DATASET, **(sizes if DATASET == "products-like" else {}))
 graph, train_idx = dataset[0], dataset.train_idx
 dgl.seed(0)
-part, _ = assign(graph, MACHINES, balance_ntypes=graph.ndata["train_mask"])
-part = torch.from_numpy(part)
+wish = {"balance_ntypes": graph.ndata["train_mask"], "return_mapping": True}
+with contextlib.redirect_stdout(io.StringIO()):
+    old, _ = partition_graph(graph, "graph", MACHINES, lesson.folder, **wish)
+book = dgl.distributed.load_partition_book(lesson.folder / "graph.json", 0)[0]
+part = book.nid2partid(old.argsort())  # by old IDs
 owned = graph.num_nodes() / MACHINES  # rows per machine, on average
 BATCH = round(1024 * len(train_idx) / 196_615)
 
@@ -355,7 +358,7 @@ def needs(graph, machine):
     src, dst = graph.edges()
     entering = src[part[dst] == machine].bincount(minlength=len(part))[away]
     scores = {
-        "VIP": inclusion_probabilities(graph, mine, FANOUTS, BATCH)[away],
+        "VIP": dgl.distributed.inclusion_probabilities(graph, mine, FANOUTS, BATCH)[away],
         "degree": graph.out_degrees()[away],
         "halo": (entering > 0).int(),
     }
@@ -634,22 +637,7 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # 内核时，显示的是缓存大小取论文所用的四个值时的图。
 
 
-# %% slot="explore-code" tags=["nbval-ignore-output"]
-def show(alpha=0.2):
-    figure, ax = plt.subplots(figsize=(5.8, 3), layout="constrained")
-    places = np.arange(len(POLICIES))
-    for name, color, shift in (("here", GRAY, -0.2), ("gathered", BLUE, 0.2)):
-        values = [share(name, policy, alpha) for policy in POLICIES]
-        ax.bar(places + shift, values, 0.38, color=color, label=name)
-    if alpha in ALPHAS:
-        values = [published[policy][ALPHAS.index(alpha)] for policy in POLICIES[:3]]
-        ax.plot(places[:3], values, "D", color=ORANGE, label="SALIENT++")
-    ax.set_xticks(places, POLICIES)
-    ax.set(ylim=(0, 1.15), ylabel="share of rows still fetched")
-    ax.legend(ncols=3, loc="upper right")
-    return figure
-
-
+# %% slot="explore-check" tags=["folded"]
 def gap(found, k):
     return found["VIP"][k] - found["least"][k]
 
@@ -659,6 +647,25 @@ if AS_IN_TEXT:
     assert all(gap(found, 0) > gap(found, 3) for found in (gathered_large, gathered))
     for vip in (found["VIP"] for found in (large, here, gathered_large, gathered)):
         assert (1 - vip[0]) / 0.1 > (vip[0] - vip[1]) / 0.1 > (vip[1] - vip[2]) / 0.3
+
+
+# %% slot="explore-code" tags=["nbval-ignore-output", "folded"]
+def show(alpha=0.2):
+    figure, ax = plt.subplots(figsize=(5.8, 3), layout="constrained")
+    places = np.arange(len(POLICIES))
+    colors = ("here", plot.GRAY, -0.2), ("gathered", plot.BLUE, 0.2)
+    for name, color, shift in colors:
+        values = [share(name, policy, alpha) for policy in POLICIES]
+        ax.bar(places + shift, values, 0.38, color=color, label=name)
+    if alpha in ALPHAS:
+        values = [published[policy][ALPHAS.index(alpha)] for policy in POLICIES[:3]]
+        ax.plot(places[:3], values, "D", color=plot.ORANGE, label="SALIENT++")
+    ax.set_xticks(places, POLICIES)
+    ax.set(ylim=(0, 1.15), ylabel="share of rows still fetched")
+    ax.legend(ncols=3, loc="upper right")
+    return figure
+
+
 plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 
 # %% [markdown] slot="check" lang="en"
@@ -909,7 +916,100 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # 的分析只从上一层新找到的节点继续采样，我们的采样方法则从已找到的所有节点采样。重放的结果一致，结论
 # 就多了一份支持；如果不一致，只能说明某个地方有差别，接下来就要像上面那样查明原因。
 
+# %% [markdown] slot="leak" lang="en"
+# ## An accuracy too good to be true
+#
+# A replay shows no accuracy, but sampling can show that one is too high: the model saw the
+# **future**. Each of 4,000 accounts must be judged on its day. After that, investigators link it to
+# accounts of its own kind; before, 60% of its links are to that kind. Times are on the edges. With
+# `time=`, the sampler takes no edge later than the seed's day (`seed_times`).
+
+# %% [markdown] slot="leak" lang="ko"
+# ## 너무 좋은 정확도
+#
+# 재연으로 정확도를 알 수는 없지만, 정확도가 지나치게 높게 나오는 원인 하나는 샘플링으로 찾을 수
+# 있습니다. 모델이 **미래**를 보는 경우입니다. 계정 4,000개를 각각 정해진 날에 판정해야 한다고
+# 합시다. 그날이 지나면 조사원이 계정을 같은 종류의 계정과 연결합니다. 그 전에는 연결의 60%만 같은
+# 종류를 향합니다. 시각은 에지에 있습니다. 샘플러(sampler)에 `time=`을 주면 시드 노드의
+# 날짜(`seed_times`)보다 늦은 에지는 샘플링하지 않습니다.
+
+# %% [markdown] slot="leak" lang="zh"
+# ## 好得不真实的准确率
+#
+# 重放得不出准确率，但采样可以查出准确率虚高的一种原因：模型看到了**未来**。假设有 4,000 个账户，每
+# 个账户都要在指定的一天作出判断。在那之后，调查人员会把它与同类账户连起来；在那之前，它的连接只
+# 有 60% 指向同类。时间记录在边上。给采样器（sampler）设 `time=` 之后，晚于种子节点日
+# 期（`seed_times`）的边就不会被采到。
+
+
+# %% slot="leak-graph"
+def accounts(count=4000, links=6):
+    draw = torch.Generator().manual_seed(0)
+    bad = torch.randint(2, (count,), generator=draw)
+    day = torch.randint(100, 200, (count,), generator=draw)
+    dst = torch.arange(count).repeat_interleave(2 * links)
+    later = torch.arange(len(dst)) % 2 == 1
+    alike = torch.rand(len(dst), generator=draw) < torch.where(later, 1.0, 0.6)
+    kind, order = torch.where(alike, bad[dst], 1 - bad[dst]), bad.argsort()
+    place = torch.rand(len(dst), generator=draw) * bad.bincount()[kind]
+    src = order[(place + kind * (bad == 0).sum()).long()]
+    g = dgl.graph((src, dst), num_nodes=count)
+    gap = torch.randint(1, 100, (len(dst),), generator=draw)
+    g.edata["t"] = day[dst] + torch.where(later, gap, -gap)
+    g.ndata["bad"] = bad
+    g.ndata["x"] = torch.randn(count, 8, generator=draw) + 0.6 * bad[:, None]
+    return g, day
+
+
+# %% slot="leak-code"
+def batches(nodes, sampler):
+    when = {"seed_times": day[nodes]} if sampler.time else {}
+    return NodeDataLoader(links, nodes, sampler, batch_size=200, seed=1, **when)
+
+
+def predict(layers, blocks):
+    h = torch.relu(layers[0](blocks[0], blocks[0].srcdata["x"]))
+    return layers[1](blocks[1], h)
+
+
+def learn(sampler):
+    torch.manual_seed(0)
+    layers = torch.nn.ModuleList([SAGEConv(8, 32, "mean"), SAGEConv(32, 2, "mean")])
+    optimizer = torch.optim.Adam(layers.parameters(), 0.01)
+    for _ in range(10):
+        for _, _, blocks in batches(train, sampler):
+            guess, bad = predict(layers, blocks), blocks[1].dstdata["bad"]
+            loss = torch.nn.functional.cross_entropy(guess, bad)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return layers
+
+
+# %% slot="leak-shown"
+@torch.no_grad()
+def accuracy(layers, sampler):
+    right = 0
+    for _, _, blocks in batches(test, sampler):
+        guess = predict(layers, blocks).argmax(1)
+        right += int((guess == blocks[1].dstdata["bad"]).sum())
+    return right / len(test)
+
+
+links, day = accounts()
+train, test = torch.arange(4000).chunk(2)
+past, whole = NeighborSampler([5, 5], time="t"), NeighborSampler([5, 5])
+leaky, honest = learn(whole), learn(past)
+cases = (leaky, whole), (leaky, past), (honest, past)
+claimed, in_use, fair = (accuracy(*case) for case in cases)
+print(f"all edges: tested {claimed:.2f}, in use {in_use:.2f}; past edges: {fair:.2f}")
+assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislead"
+
 # %% [markdown] slot="summary" lang="en"
+# Tested with all edges, the first model seems to be right far more often than the second. In use,
+# when there is no future yet, it is worse: it relies on what it will not have. This **leakage**
+# stays hidden while the test looks ahead, too.
+#
 # ## Summary
 #
 # - Samples are determined by a random seed, so one computer can count what many machines would
@@ -940,6 +1040,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #    the smaller numbers stay.
 
 # %% [markdown] slot="summary" lang="ko"
+# 모든 에지로 시험하면 첫 모델이 둘째 모델보다 훨씬 자주 맞히는 것처럼 보입니다. 그러나 실제로 쓸
+# 때에는 미래의 에지가 아직 없으므로 오히려 더 나쁩니다. 없을 정보에 의존하도록 배웠기 때문입니다.
+# 시험에서도 미래를 본다면 이러한 **데이터 누수**(leakage)는 드러나지 않습니다.
+#
 # ## 요약
 #
 # - 샘플링 결과는 난수 시드로 정해지므로, 여러 머신이 가져올 행을 컴퓨터 한 대로 셀 수 있습니다.
@@ -970,6 +1074,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #    남기며, 마지막으로 쓰인 배치가 같으면 번호가 작은 행을 남깁니다.
 
 # %% [markdown] slot="summary" lang="zh"
+# 用所有边测试，第一个模型的准确率看上去比第二个高得多；真正使用时还没有未来的边，它反而更差，因为它
+# 学会了依赖到时并不存在的信息。只要测试也看到了未来，这种**数据泄漏**（leakage）就不会暴露。
+#
 # ## 小结
 #
 # - 采样结果由随机种子决定，所以用一台计算机就能数出多台机器要获取的行。
