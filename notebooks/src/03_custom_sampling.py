@@ -572,7 +572,7 @@ ax.legend(frameon=False)
 plt.show()
 ratios = [errors[name] / errors["uniform"] for name in ("reweighted", "by degree")]
 others = torch.stack([values for name, values in errors.items() if "without" not in name])
-if DATASET == "digits":
+if DATASET == "digits" and fanouts == [1, 2, 4, 8, 16]:
     said = "the text is about the original fanouts"
     assert ratios[0].min() > 1.7 and ratios[0].max() < 2.3, said
     assert (ratios[1][:4] - 1).abs().max() < 0.1 and ratios[1][-1] > 1.05, said
@@ -1035,14 +1035,14 @@ def drawn_edges(loader, original=None):
 
 
 assert BATCH % 2 == 0, "BATCH must be even: each of two processes takes a half"
-sampler, few, name = OwnNeighborSampler(FANOUTS), train_ids[: 4 * BATCH], "lesson"
+sampler, name = OwnNeighborSampler(FANOUTS), "lesson"
+few = train_ids[: min(4, len(train_ids) // BATCH) * BATCH]
 whole = drawn_edges(create_dataloader(0, 1, graph, few, sampler, batch_size=BATCH))
 both = [
     drawn_edges(create_dataloader(rank, 2, graph, few, sampler, batch_size=BATCH // 2))
     for rank in range(2)
 ]
 assert all(torch.equal(torch.cat(two).unique(), one) for *two, one in zip(*both, whole))
-
 wanted = {"part_method": "random", "return_mapping": True}
 with redirect_stdout(None):
     node_map, edge_map = partition_graph(graph, name, 2, lesson.folder, **wanted)
