@@ -241,11 +241,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "b": lambda w: torch.ones(3, 4, 4),
         "seglen_a": keep(torch.tensor([2, 3, 1])),
     },
-    "*gather_mm": {
-        "a": X,
-        "b": lambda w: torch.ones(2, 4, 4),
-        "idx_b": Types([USERS]),
-    },
+    "*gather_mm": {"a": X, "b": lambda w: torch.ones(2, 4, 4), "idx_b": Types([USERS])},
     "nn.GINConv": {"aggregator_type": Name("max")},
     "nn.RelGraphConv*": {"norm": W, "etypes": Types([FOLLOWS]), "regularizer": Name("basis")},
     "nn.GraphConv.forward": {"weight": None},

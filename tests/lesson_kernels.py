@@ -19,12 +19,7 @@ from jupyter_client.provisioning import local_provisioner
 from tests.helpers import FRESH, _nursery
 from tests.nursery import EARLY, IS_POSSIBLE
 
-MODULES = (
-    "ipykernel.kernelapp",
-    "IPython.core.completer",
-    "matplotlib.pyplot",
-    "tqdm.auto",
-)
+MODULES = ("ipykernel.kernelapp", "IPython.core.completer", "matplotlib.pyplot", "tqdm.auto")
 INLINE = "module://matplotlib_inline.backend_inline"  # what a kernel sets; pyplot reads it once
 ARGUMENTS = ["-m", "ipykernel_launcher"]
 

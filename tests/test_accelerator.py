@@ -12,10 +12,7 @@ from tests import accelerator
 from tests.accelerator import GPU, NAME, NUM_DEVICES, counting, no_waits
 from tests.helpers import HAS_GPU
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(GPU != NAME, reason=HAS_GPU),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)]
 
 
 def test_what_it_relies_on_in_torch() -> None:

@@ -22,12 +22,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.dataloading import (
-    DataLoader,
-    EdgePredictionSampler,
-    Sampler,
-    negative_sampler,
-)
+from gnnlab.dataloading import DataLoader, EdgePredictionSampler, Sampler, negative_sampler
 from gnnlab.distributed import DistGraph, DistTensor
 from gnnlab.errors import GNNLabError
 from tests.arguments import (

@@ -154,9 +154,7 @@ def test_shares_are_those_of_the_library(n, machines, seed, of_edges) -> None:
     cluster = DistGraphSimulator(Graph(*torch.randint(n, (2, 3 * n)), n), owner)
     borders = cluster.edge_borders if of_edges else cluster.borders
     book = dgl.distributed.GraphPartitionBook(
-        0,
-        {"_N": cluster.borders.tolist()},
-        {("_N", "_E", "_N"): cluster.edge_borders.tolist()},
+        0, {"_N": cluster.borders.tolist()}, {("_N", "_E", "_N"): cluster.edge_borders.tolist()}
     )
     mask = torch.rand(int(borders[-1])) < 0.6
     mine = (cluster.edge_split if of_edges else cluster.node_split)(mask)

@@ -136,7 +136,7 @@ def test_locks_of_threads_are_open_in_a_forked_child() -> None:
                 random.next_key()
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-        """,
+        """
     )
 
 

@@ -17,12 +17,7 @@ import gnnlab as dgl
 import gnnlab.function as fn
 from gnnlab import errors
 from gnnlab.dataloading import DataLoader, NeighborSampler
-from gnnlab.errors import (
-    GNNLabError,
-    InvalidInput,
-    NoAttribute,
-    NotFound,
-)
+from gnnlab.errors import GNNLabError, InvalidInput, NoAttribute, NotFound
 from gnnlab.nn import GINConv, GraphConv, SAGEConv
 from tests.helpers import run_script
 

@@ -140,10 +140,7 @@ class DGLGraph(Graph, metaclass=StandIn):
     adjacency_matrix = Graph.adj_external
 
     def filter_nodes(
-        self,
-        predicate: Callable[[NodeBatch], torch.Tensor],
-        nodes: Any = ALL,
-        ntype: Any = None,
+        self, predicate: Callable[[NodeBatch], torch.Tensor], nodes: Any = ALL, ntype: Any = None
     ) -> torch.Tensor:
         """Return the IDs of the nodes for which ``predicate(NodeBatch)`` is true.
 
@@ -164,10 +161,7 @@ class DGLGraph(Graph, metaclass=StandIn):
         return self.as_ids(ids[_mask(predicate, NodeBatch(frame, ids, {}, name))])
 
     def filter_edges(
-        self,
-        predicate: Callable[[EdgeBatch], torch.Tensor],
-        edges: Any = ALL,
-        etype: Any = None,
+        self, predicate: Callable[[EdgeBatch], torch.Tensor], edges: Any = ALL, etype: Any = None
     ) -> torch.Tensor:
         """Return the IDs of the edges for which ``predicate(EdgeBatch)`` is true.
 

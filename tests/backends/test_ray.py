@@ -49,9 +49,7 @@ class Job:
         self.hosts, self.folder, self.out = hosts, folder, folder / "job.out"
         (folder / "tmp").mkdir()
         env = hosts.shell(
-            PYTHONPATH=str(ROOT),
-            TMPDIR=f"{folder}/tmp",
-            RAY_ADDRESS=f"{hosts.addresses[0]}:{PORT}",
+            PYTHONPATH=str(ROOT), TMPDIR=f"{folder}/tmp", RAY_ADDRESS=f"{hosts.addresses[0]}:{PORT}"
         )
         envs = [f"TEST_FOLDER={folder}", f"TMPDIR={folder}/tmp", "GNNLAB_TEST_TOKEN=ray"]
         argv = [*env, "python", "-m", "gnnlab", "launch", *words[:-1]]

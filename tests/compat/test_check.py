@@ -51,8 +51,7 @@ def test_all_is_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("a.py", "import ("), ("a.ipynb", "{}"), ("a.txt", ""), ("", "")],
+    ("name", "text"), [("a.py", "import ("), ("a.ipynb", "{}"), ("a.txt", ""), ("", "")]
 )
 def test_errors(name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / (name or "nowhere.py")

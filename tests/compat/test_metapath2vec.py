@@ -13,8 +13,7 @@ def star() -> dgl.Graph:
     """users 0, 1 and 2 buy item 0 only; user 3 buys nothing; item 1 is bought by no one."""
     buys = ([0, 1, 2], [0, 0, 0])
     return dgl.heterograph(
-        {("user", "buys", "item"): buys, ("item", "by", "user"): buys[::-1]},
-        {"user": 4, "item": 2},
+        {("user", "buys", "item"): buys, ("item", "by", "user"): buys[::-1]}, {"user": 4, "item": 2}
     )
 
 

@@ -32,8 +32,7 @@ def test_halos_are_those_of_dgl() -> None:
         src, dst = parts[0].edges()
         ids = parts[0].ndata[dgl.NID]
         assert torch.equal(
-            torch.stack([ids[src], ids[dst]]),
-            torch.stack(g.find_edges(parts[0].edata[dgl.EID])),
+            torch.stack([ids[src], ids[dst]]), torch.stack(g.find_edges(parts[0].edata[dgl.EID]))
         )
     with pytest.raises(dgl.DGLError, match="node_part"):
         dgl.partition_graph_with_halo(g, [0, 1], 1)

@@ -51,10 +51,7 @@ DIFFUSIONS = {
         lambda **kw: transforms.PPR(alpha=0.2, **kw),
         lambda a: sum(0.2 * (0.8**k) * torch.linalg.matrix_power(a, k) for k in range(400)),
     ),
-    "heat": (
-        lambda **kw: transforms.HeatKernel(t=1.5, **kw),
-        lambda a: poisson_series(a, 1.5),
-    ),
+    "heat": (lambda **kw: transforms.HeatKernel(t=1.5, **kw), lambda a: poisson_series(a, 1.5)),
     "gdc": (
         lambda **kw: transforms.GDC([0.1, 0.0, 0.5, 0.2], **kw),
         lambda a: 0.1 * torch.eye(8).double() + 0.5 * a @ a + 0.2 * a @ a @ a,

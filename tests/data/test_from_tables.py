@@ -11,14 +11,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.data import (
-    EdgeTable,
-    NodeTable,
-    append_tables,
-    graph_from_tables,
-    keys_of,
-    to_table,
-)
+from gnnlab.data import EdgeTable, NodeTable, append_tables, graph_from_tables, keys_of, to_table
 from gnnlab.errors import InvalidInput, NotFound
 
 PAYS = ("account", "pays", "shop")

@@ -34,8 +34,7 @@ def players() -> dgl.Graph:
     users, games = (torch.randint(n, (400,), generator=generator) for n in (30, 20))
     follows = tuple(torch.randint(30, (2, 200), generator=generator))
     g = dgl.heterograph(
-        {PLAYS: (users, games), FOLLOWS: follows, PLAYED: (games, users)},
-        {"user": 30, "game": 20},
+        {PLAYS: (users, games), FOLLOWS: follows, PLAYED: (games, users)}, {"user": 30, "game": 20}
     )
     g.nodes["user"].data["x"] = torch.randn(30, 3)
     g.edges["plays"].data["hours"] = torch.rand(400)

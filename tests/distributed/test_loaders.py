@@ -13,11 +13,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.dataloading import DataLoader, NeighborSampler, NodeDataLoader
 from gnnlab.dataloading.negative_sampler import DegreePower, Uniform
-from gnnlab.distributed import (
-    DistEdgeDataLoader,
-    DistNodeDataLoader,
-    DistTensor,
-)
+from gnnlab.distributed import DistEdgeDataLoader, DistNodeDataLoader, DistTensor
 from gnnlab.errors import InvalidInput
 from tests.dataloading.samples import FOLLOWS, PLAYED, PLAYS, REVERSE, friends, players
 from tests.distributed import cut as cuts
@@ -151,10 +147,7 @@ def test_loaders_of_edges(plain: Cut, how: str) -> None:
         DistEdgeDataLoader(
             *(g, ids, sampler), negative_sampler=by_original(c), **EXCLUDE[how](c), **common
         )
-        for g, ids, c in (
-            (plain.whole, seeds, None),
-            (plain.parts, plain.new_edges(seeds), plain),
-        )
+        for g, ids, c in ((plain.whole, seeds, None), (plain.parts, plain.new_edges(seeds), plain))
     )
     assert_same_epochs(plain, whole, parts)
     _, pairs, _, blocks = next(iter(parts))

@@ -110,11 +110,7 @@ def content(batch: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     "sampler",
-    [
-        Everything(),
-        ShaDowKHopSampler([-1]),
-        ShaDowKHopSampler([-1, -1], prefetch_node_feats=["x"]),
-    ],
+    [Everything(), ShaDowKHopSampler([-1]), ShaDowKHopSampler([-1, -1], prefetch_node_feats=["x"])],
     ids=["everything", "shadow", "shadow of two hops"],
 )
 def test_batches_are_equal(plain: Cut, sampler: Sampler) -> None:

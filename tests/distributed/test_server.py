@@ -287,10 +287,7 @@ def test_no_server_at_all(config: Path) -> None:
     job = replace(make_job(config, machines=2), timeout=1.0)
     with pytest.raises(GNNLabError, match="the first server of this machine did not start"):
         RemoteTransport(job)
-    with (
-        closing(Memory(job.id, 0)),
-        pytest.raises(GNNLabError, match=" 1 s"),
-    ):
+    with closing(Memory(job.id, 0)), pytest.raises(GNNLabError, match=" 1 s"):
         RemoteTransport(job)
 
 

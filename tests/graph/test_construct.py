@@ -17,13 +17,7 @@ PAIRS = list(zip(*ENDS, strict=True))
 
 
 @pytest.mark.parametrize(
-    "form",
-    [
-        tuple,
-        np.array,
-        pd.Series,
-        lambda x: np.repeat(np.array(x), 2)[::2],
-    ],
+    "form", [tuple, np.array, pd.Series, lambda x: np.repeat(np.array(x), 2)[::2]]
 )
 def test_edges_in_every_form(form: Any) -> None:
     g = dgl.graph((form(ENDS[0]), form(ENDS[1])))

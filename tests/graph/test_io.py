@@ -168,10 +168,7 @@ def test_what_is_no_regular_file_stays(tmp_path: Path, write: Any) -> None:
 
 @pytest.mark.parametrize(
     ("what", "message"),
-    [
-        ([toy(), 3], "needs a graph; found int"),
-        (dgl.to_block(toy()), "found a block"),
-    ],
+    [([toy(), 3], "needs a graph; found int"), (dgl.to_block(toy()), "found a block")],
 )
 def test_what_is_not_a_graph_is_refused(tmp_path: Path, what: Any, message: str) -> None:
     with pytest.raises(dgl.DGLError, match=message):

@@ -16,11 +16,7 @@ PLAYS = ("user", "plays", "game")
 
 def test_reverse_turns_types() -> None:
     g = dgl.reverse(typed(), copy_edata=True)
-    assert set(g.canonical_etypes) == {
-        ("user", "made by", "game"),
-        LOOP,
-        ("game", "plays", "user"),
-    }
+    assert set(g.canonical_etypes) == {("user", "made by", "game"), LOOP, ("game", "plays", "user")}
     assert edges_of(g, "plays") == [(0, 0), (0, 0), (2, 1)]
     assert g.edges["plays"].data["w"].tolist() == [0, 1, 2]
 

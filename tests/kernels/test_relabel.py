@@ -61,10 +61,7 @@ def test_a_seed_may_not_stand_twice():
 
 @pytest.mark.parametrize("wrong", [-1, 7])
 def test_a_seed_must_exist(wrong):
-    with (
-        pytest.raises(OutOfRange, match=f"node {wrong} .* 6"),
-        relabel.NodeList(7) as nodes,
-    ):
+    with pytest.raises(OutOfRange, match=f"node {wrong} .* 6"), relabel.NodeList(7) as nodes:
         nodes.start(torch.tensor([3, wrong]))
     with relabel.NodeList(7) as nodes:
         nodes.start(torch.tensor([3]))  # the error left nothing behind

@@ -22,13 +22,7 @@ from tqdm import tqdm
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.launch.backends.ssh import Login
-from gnnlab.launch.copy_files import (
-    _part_files,
-    _Target,
-    _Transfer,
-    copy_files,
-    main,
-)
+from gnnlab.launch.copy_files import _part_files, _Target, _Transfer, copy_files, main
 from gnnlab.partition import load_partition, partition_graph
 from gnnlab.partition.files import read_config
 from tests.helpers import wait_until
@@ -189,11 +183,7 @@ AGAIN = pytest.mark.thorough("as by rsync, when an older copy is there")
 
 
 @pytest.mark.parametrize(
-    ("program", "is_first"),
-    [
-        ("rsync", False),
-        pytest.param("sftp-server", True, marks=AGAIN),
-    ],
+    ("program", "is_first"), [("rsync", False), pytest.param("sftp-server", True, marks=AGAIN)]
 )
 def test_a_killed_copy_is_never_taken_for_a_whole_one(
     two: Cluster, source: Path, program: str, is_first: bool

@@ -35,13 +35,7 @@ from gnnlab.launch.job_spec import Command, JobSpec
 from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.launch.status_table import StatusTable
 from gnnlab.system.threads import processors
-from tests.helpers import (
-    ROOT,
-    _descendants,
-    _end,
-    run_script,
-    wait_until,
-)
+from tests.helpers import ROOT, _descendants, _end, run_script, wait_until
 from tests.launch.machines import Cluster, cluster
 from tests.launch.started import END, START, Started
 

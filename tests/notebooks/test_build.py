@@ -403,10 +403,7 @@ def test_ranges_do_not_strike_through_what_is_between_them() -> None:
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        (
-            "图上的\n节点，\n`a` 和\nDGL\n\n- 一\n- 二",
-            "图上的节点，`a` 和\nDGL\n\n- 一\n- 二",
-        ),
+        ("图上的\n节点，\n`a` 和\nDGL\n\n- 一\n- 二", "图上的节点，`a` 和\nDGL\n\n- 一\n- 二"),
         ("这是**\n重点\n**，\n**不是**\n别的。", "这是**重点**，**不是**别的。"),
         ("见 [解答](x)\n“一”\n。", "见 [解答](x)“一”。"),
         ("- 一，\n  二\n  三\n  - 四。\n1. 五。", "- 一，二三\n  - 四。\n1. 五。"),

@@ -136,8 +136,7 @@ def test_views_and_expanded_gradients() -> None:
     assert not x.is_contiguous() and not y.is_contiguous()
     for reduce in REDUCE:
         assert_near(
-            spmm(graph.relation(), "mul", reduce, x, y),
-            reference.spmm(graph, "mul", reduce, x, y),
+            spmm(graph.relation(), "mul", reduce, x, y), reference.spmm(graph, "mul", reduce, x, y)
         )
     leaf = torch.randn(6, 3, requires_grad=True)
     spmm(graph.relation(), "copy_lhs", "mean", leaf, None).sum().backward()

@@ -68,9 +68,7 @@ def links(data: Any, **options: Any) -> LinkNeighborLoader:
 @pytest.mark.parametrize("make", [nodes, links])
 @pytest.mark.parametrize("graph", [graphs.plain, graphs.typed])
 def test_threads_and_workers_make_the_same_batches(
-    make: Callable[..., Any],
-    graph: Callable[[], Any],
-    torch_threads: Callable[[int], None],
+    make: Callable[..., Any], graph: Callable[[], Any], torch_threads: Callable[[int], None]
 ) -> None:
     data = graph()
     expected = epochs(make(data, prefetch=0))

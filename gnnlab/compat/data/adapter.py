@@ -199,11 +199,7 @@ class AsGraphPredDataset:
     """
 
     def __init__(
-        self,
-        dataset: Any,
-        split_ratio: Sequence[float] | None = None,
-        seed: int = 0,
-        **kwargs: Any,
+        self, dataset: Any, split_ratio: Sequence[float] | None = None, seed: int = 0, **kwargs: Any
     ) -> None:
         _check_options("AsGraphPredDataset", kwargs)
         first = dataset[0]

@@ -65,10 +65,7 @@ def _shape(kind: int, n: int) -> tuple[Any, int]:
         (star, n),
         (star + [(i, i % (n - 1) + 1) for i in range(1, n)], n),
         (head + tail, n),
-        (
-            [(u, u ^ power >> i) for u in range(power) for i in range(1, n) if power >> i],
-            power,
-        ),
+        ([(u, u ^ power >> i) for u in range(power) for i in range(1, n) if power >> i], power),
         (rows + [(i, i + width) for i in range((side - 1) * width)], side * width),
         (clique, n),
         (rungs + [(i + k, (i + 1) % half + k) for i in range(half) for k in (0, half)], 2 * half),

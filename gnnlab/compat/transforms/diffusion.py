@@ -145,11 +145,7 @@ class HeatKernel(_Diffusion):
     """
 
     def __init__(
-        self,
-        t: float = 2.0,
-        eweight_name: str = "w",
-        eps: float | None = None,
-        avg_degree: int = 5,
+        self, t: float = 2.0, eweight_name: str = "w", eps: float | None = None, avg_degree: int = 5
     ) -> None:
         super().__init__(eweight_name, eps, avg_degree)
         self.t = t

@@ -230,11 +230,7 @@ class LapPE(BaseTransform):
     """
 
     def __init__(
-        self,
-        k: int,
-        feat_name: str = "PE",
-        eigval_name: str | None = None,
-        padding: bool = False,
+        self, k: int, feat_name: str = "PE", eigval_name: str | None = None, padding: bool = False
     ) -> None:
         self.k = k
         self.feat_name = feat_name

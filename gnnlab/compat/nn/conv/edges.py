@@ -12,13 +12,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.nn.base import ZeroInDegree, check_edge_rows, glorot
 from gnnlab.nn.linear import check_types
-from gnnlab.nn.utils import (
-    Activation,
-    Features,
-    aggregate,
-    expand_as_pair,
-    pair_of_sizes,
-)
+from gnnlab.nn.utils import Activation, Features, aggregate, expand_as_pair, pair_of_sizes
 from gnnlab.ops.checks import check_choice
 
 _REDUCERS = ("sum", "mean", "max")

@@ -175,9 +175,7 @@ class EGNNConv(nn.Module):
             nn.Linear(hidden_size, out_size),
         )
         self.coord_mlp = nn.Sequential(
-            nn.Linear(hidden_size, hidden_size),
-            nn.SiLU(),
-            nn.Linear(hidden_size, 1, bias=False),
+            nn.Linear(hidden_size, hidden_size), nn.SiLU(), nn.Linear(hidden_size, 1, bias=False)
         )
 
     def forward(
