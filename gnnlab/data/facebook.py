@@ -49,12 +49,6 @@ def read_facebook(
     RawDataset
         Reduced features are divided by the standard deviation of all their entries. Classes are the
         page types in alphabetical order: company, government, politician, tvshow.
-
-    Examples
-    --------
-    >>> from gnnlab.data.facebook import read_facebook
-    >>> read_facebook("~/facebook").num_edges                           # doctest: +SKIP
-    171002
     """
     folder = Path(folder).expanduser()
     label, num_classes = _read_targets(folder / TARGETS)

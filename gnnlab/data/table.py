@@ -41,19 +41,8 @@ def read_integers(
 ) -> list[np.ndarray]:
     """Read a table of integers from 0 to ``below`` − 1, for instance node IDs.
 
-    Parameters
-    ----------
-    path : str or Path
-        A ``.csv`` or ``.csv.gz`` file; ``header`` says whether its first line holds column names.
-    columns : int
-        How many integers a line must hold.
-    rows, rows_from : int, optional, str
-        How many lines the file must hold, by default any number, and who says so.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        One array of shape (rows,) per column; int32 if ``below`` allows it, else int64.
+    Of each column of a ``.csv`` or ``.csv.gz`` file, an array of shape (rows,) is returned; int32
+    if ``below`` allows it, else int64. ``rows_from`` says who expects that number of rows.
 
     Examples
     --------

@@ -27,17 +27,9 @@ def group_by(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Group values by key, stably.
 
-    Parameters
-    ----------
-    keys : ndarray
-        Shape (E,), int32 or int64, each in ``range(num_groups)`` (not checked).
-    values : ndarray, optional
-        Shape (E,), int32 or int64. None stands for the positions 0 … E−1.
-
-    Returns
-    -------
-    indptr, grouped : ndarray
-        Shapes (num_groups + 1,), int64, and (E,): group k is ``indptr[k]:indptr[k + 1]``.
+    Both have shape (E,), int32 or int64; keys are in ``range(num_groups)`` (not checked), and
+    values None stand for the positions 0 … E−1. Returns ``indptr``, shape (num_groups + 1,), int64,
+    and the grouped values: group k is ``indptr[k]:indptr[k + 1]``.
 
     Examples
     --------

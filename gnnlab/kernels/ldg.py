@@ -90,20 +90,9 @@ def undirected(
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the neighbors of each node in either direction, each once and never itself.
 
-    Parameters
-    ----------
-    incoming, outgoing : tuple of ndarray
-        ``indptr`` and ``indices`` of the edges grouped by destination and by source.
-    dtype : type
-        Of the result's ``indices``.
-    most : float
-        Thin out dense regions: an edge whose ends both have at least d > ``most`` neighbors is
-        kept with probability ``most`` / d. (The degree is the larger one of in and out.)
-
-    Returns
-    -------
-    indptr, indices : ndarray
-        Shape (N + 1,), int64, and one entry per neighbor.
+    Takes and returns ``indptr`` and ``indices``: of the edges grouped by destination and by source,
+    and of the neighbors. Dense regions are thinned out: an edge whose ends both have at least
+    d > ``most`` neighbors, the larger degree of in and out, is kept with probability ``most`` / d.
 
     Examples
     --------

@@ -157,17 +157,9 @@ def _scatter(source, target, positions):  # type: ignore[no-untyped-def]
 class Merge:
     """Put the lists of all rows, of different lengths and grouped by part, in the request's order.
 
-    Parameters
-    ----------
-    shards : list of Shard
-        From :func:`split`, of a request of ``num_rows`` rows.
-    ptrs : sequence of torch.Tensor
-        Per shard, offsets of its lists: list i is ``values[ptr[i]:ptr[i + 1]]``.
-
-    Attributes
-    ----------
-    ptr : torch.Tensor
-        Shape (num_rows + 1,), int64: offsets of the lists of all rows.
+    The shards are from :func:`split`, of a request of ``num_rows`` rows; ``ptrs`` has the offsets
+    of each one's lists: list i is ``values[ptr[i]:ptr[i + 1]]``. ``ptr``, shape (num_rows + 1,),
+    int64, are those of the lists of all rows.
 
     Examples
     --------

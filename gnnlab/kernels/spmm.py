@@ -39,24 +39,13 @@ def weighted_sum(
 ) -> np.ndarray:
     """Sum rows of x over each group of slots: ``out[v] = Σ_k weights[order[k]] · x[indices[k]]``.
 
-    Parameters
-    ----------
-    indptr, indices : ndarray
-        Group v, of V, is the slots ``indptr[v]:indptr[v + 1]``, int64; slot k adds the row
-        ``indices[k]`` of x, int32 or int64.
-    x : ndarray
-        Shape (N, D), or (N, H, D) with weights for H heads; float32 or float64, contiguous. Heads
-        of size 1 are the elements of a row, each with a weight of its own.
-    weights, order : ndarray, optional
-        Shape (W,), or (W, H) for heads, dtype of x, contiguous; and the row of them that each slot
-        uses, dtype of ``indices``.
-    mean : bool
-        Divide each group by its number of slots.
+    Group v, of V, is the slots ``indptr[v]:indptr[v + 1]``, int64; slot k adds the row
+    ``indices[k]`` of x, int32 or int64. x has shape (N, D), or (N, H, D) with weights for H heads,
+    float32 or float64, contiguous; heads of size 1 are the elements of a row, each with a weight of
+    its own. ``weights`` have shape (W,), or (W, H) for heads, and x's dtype, contiguous; ``order``
+    is the row of them that each slot uses. ``mean`` divides each group by its number of slots.
 
-    Returns
-    -------
-    ndarray
-        Shape (V, D) or (V, H, D); zeros where a group is empty.
+    Returns shape (V, D) or (V, H, D); zeros where a group is empty.
     """
     rows = len(indptr) - 1
     out = np.empty((rows, *x.shape[1:]), x.dtype)

@@ -23,14 +23,9 @@ from gnnlab.kernels.dtypes import ids_dtype
 class ExternalSort:
     """Group rows by key, stably, in files of a new folder.
 
-    Parameters
-    ----------
-    indptr : ndarray
-        Shape (keys + 1,), int64: rows of key k end up at ``indptr[k]`` to ``indptr[k + 1] - 1``.
-    columns : dict
-        Name → dtype; a dtype may have a shape, as ``np.dtype(("f4", (3,)))``.
-    bucket_rows : int
-        About how many rows may be in memory at a time.
+    Rows of key k end up at ``indptr[k]`` to ``indptr[k + 1] - 1``. ``columns`` are dtypes by name,
+    perhaps with a shape, as ``np.dtype(("f4", (3,)))``. About ``bucket_rows`` are in memory at a
+    time.
 
     Examples
     --------
