@@ -349,12 +349,17 @@ def _replacements() -> Iterator[None]:
     )
     with ExitStack() as stack:
         stack.enter_context(group.replaced(dist, functions))
+        stack.enter_context(group.replaced(dist.distributed_c10d, {"rendezvous": _refuse_real}))
         # Functions of a notebook may have imported the class before the run.
         stack.enter_context(group.replaced(originals[0][1], {"__init__": _become_simulated}))
         for module, original in originals:
             stack.callback(setattr, module, "DistributedDataParallel", original)
             module.DistributedDataParallel = SimulatedDataParallel  # type: ignore[attr-defined]
         yield
+
+
+def _refuse_real(me: VirtualRank, *args: Any, **kwargs: Any) -> Any:
+    raise InvalidInput("call torch.distributed.init_process_group, not a name imported from there")
 
 
 def _become_simulated(me: VirtualRank, model: Any, *args: Any, **kwargs: Any) -> None:

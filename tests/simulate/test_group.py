@@ -107,6 +107,12 @@ def _near(a: Any, b: Any) -> bool:
     return a == b or (isinstance(a, float) and abs(a - b) < 1e-6 * max(1, abs(a)))
 
 
+def test_a_function_imported_before_the_run_does_not_hang() -> None:
+    real = dist.init_process_group
+    with pytest.raises(dgl.GNNLabError, match=r"torch\.distributed\.init_process_group"):
+        ring().run(lambda: real("gloo"), timeout=20)
+
+
 def test_gradients_that_are_missing_are_told() -> None:
     def train() -> None:
         dist.init_process_group("gloo")
