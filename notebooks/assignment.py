@@ -131,10 +131,10 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
             number, lang, files = judges_of(lesson, path)
             cells = list(parts(lesson, solutions, number, lang))
             target = FORMS[args.form](path.stem, cells, args.output, files)
-            if is_changed(target) and not args.force:
-                said.append(f"{target}: was changed, left alone (--force overwrites it)")
+            if why := "" if args.force else obstacle(target, args.lang):
+                said.append(f"{target}: {why}, left alone (--force overwrites it)")
                 continue
-            print(write(cells, target))
+            print(write(cells, target, args.lang))
             for file in files:
                 shutil.copy(file, target.parent)
         except (SourceError, OSError, ValueError, SyntaxError) as error:
@@ -187,7 +187,11 @@ def judges_of(lesson: Any, path: Path) -> tuple[str, str, list[Path]]:
 def statements(code: str) -> Iterator[tuple[ast.stmt, str]]:
     """Top-level statements, each with its lines and the comments before it."""
     lines, done = code.splitlines(), 0
-    for node in ast.parse(code).body:
+    try:
+        nodes = ast.parse(code).body
+    except SyntaxError as error:  # markers of a merge, for instance
+        raise SourceError(f"a cell is not Python: {(error.text or '').strip()!r}") from None
+    for node in nodes:
         yield node, "\n".join(lines[done : node.end_lineno]).strip("\n")
         done = node.end_lineno or done
 
@@ -220,7 +224,7 @@ def parts(lesson: Any, solutions: Any, number: str, lang: str) -> Iterator[Cell 
         if "remove-cell" in cell.metadata.get("tags", ()):  # installs gnnlab on Colab
             continue
         code, asked = cell.source, []
-        if re.search(r"^answer_\d+ = None", code, re.MULTILINE):
+        if re.search(r"^(answer_\d+ = |def answer_\d+|lesson\.check\()", code, re.MULTILINE):
             code, asked = exercises(code, solved, number, lang)
         if code:
             yield new_code_cell(code, id=cell.id)
@@ -233,6 +237,11 @@ def exercises(code: str, solved: list[str], number: str, lang: str) -> tuple[str
     for node, text in statements(code):
         known.add(ast.dump(node))
         if n := answers(node):
+            if not isinstance(node, ast.Assign) or ast.unparse(node.value) != "None":
+                raise SourceError(
+                    f"exercise {n} is answered; students would get it. Write answer_{n} = None, and"
+                    " keep the answer in the notebook of the solutions"
+                )
             prompts[n] = text.strip()
         elif n := judged(node):
             tests.add(n)
@@ -319,23 +328,27 @@ def for_otter(name: str, cells: list[Any], folder: Path, files: list[Path]) -> P
     return folder / f"{name}.ipynb"
 
 
-def write(cells: list[Cell], path: Path) -> Path:
+def write(cells: list[Cell], path: Path, lang: str) -> Path:
     """Write a notebook of these cells, and by what to tell later whether they have changed."""
-    page = new_notebook(cells=cells, metadata={"kernelspec": KERNEL, "gnnlab": mark(cells)})
+    about = {"kernelspec": KERNEL, "gnnlab": mark(cells), "gnnlab_language": lang}
+    page = new_notebook(cells=cells, metadata=about)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(page) + "\n", encoding="utf-8")
     return path
 
 
-def is_changed(path: Path) -> bool:
-    """Whether there is a file that is not as `write` wrote it."""
+def obstacle(path: Path, lang: str) -> str:
+    """Why a file should not be overwritten, in a few words; "" if it may be."""
     try:
         page = nbformat.read(path, as_version=4)
     except FileNotFoundError:
-        return False
-    except ValueError:  # not a notebook
-        return True
-    return bool(page["metadata"].get("gnnlab") != mark(page["cells"]))
+        return ""
+    except ValueError:
+        return "was changed"
+    if page["metadata"].get("gnnlab") != mark(page["cells"]):
+        return "was changed"
+    other = page["metadata"].get("gnnlab_language", lang)
+    return "" if other == lang else f"is in another language, {other}; use one --output for each"
 
 
 def mark(cells: list[Cell]) -> str:

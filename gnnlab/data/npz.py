@@ -40,15 +40,8 @@ def read_citations(
 ) -> RawDataset:
     """Read ``NAME.npz`` of a folder: ``cora``, ``citeseer`` or ``pubmed``.
 
-    Parameters
-    ----------
-    train_per_class, num_val, num_test, seed : int
-        Sizes of the split: those of Planetoid, but the nodes are drawn here.
-
-    Returns
-    -------
-    RawDataset
-        ``feat`` has a row per paper and a column per word; Cora's holds 0 and 1.
+    The sizes of the split are those of Planetoid, but the nodes are drawn here. ``feat`` has a row
+    per paper and a column per word; Cora's holds 0 and 1.
 
     Examples
     --------

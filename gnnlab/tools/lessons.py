@@ -102,6 +102,9 @@ def copy_lessons(
         how = _state(mine, base, new)
         if how == "deleted" and path.name.startswith(again):
             how = "new"
+        if how in ("kept", "behind") and "\n<<<<<<< yours\n" in (mine or ""):
+            done["conflict"].append(name)
+            continue
         content = path.read_bytes()
         if how == "behind" and merge and mine and base and mine[0] == base[0]:
             how, content = _merge(there, path, mine, base, new)
@@ -120,6 +123,10 @@ def copy_lessons(
 def _record(folder: Path) -> dict[str, Any]:
     """Return what a folder remembers."""
     found = {"lang": locale_language(LANGUAGES), "only": "", "solutions": True, "files": {}}
+    if there := sorted(folder.glob("[ekz][noh]/[0-9]*.ipynb")):  # copied without its memory
+        found["lang"] = ",".join(sorted({path.parent.name for path in there}))
+        found["only"] = ",".join(sorted({path.name[:2] for path in there}))
+        found["solutions"] = (folder / "solutions").is_dir()
     with suppress(OSError, ValueError, TypeError):
         found |= json.loads((folder / _RECORD).read_text("utf8"))
     return found
@@ -235,7 +242,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     folder = Path(arguments.folder).absolute()
     asked = ("lang", "only", "solutions", "merge", "restore", "check")
     done = copy_lessons(folder, **{name: getattr(arguments, name) for name in asked})
-    print(f"{folder}: {', '.join(f'{len(names)} {how}' for how, names in done.items() if names)}")
+    to_be = dict.fromkeys(("updated", "merged"), "to be ") if arguments.check else {}
+    found = [f"{len(names)} {to_be.get(how, '')}{how}" for how, names in done.items() if names]
+    print(f"{folder}: {', '.join(found)}")
     for how, said in _SAID.items():
         for name in done[how] if said or arguments.check else ():
             print(f"  {said or 'gnnlab has a newer version: '}{name}")

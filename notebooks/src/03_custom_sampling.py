@@ -1098,7 +1098,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
-# After a restart, the first cell is enough to check an answer; to build on a class of the lesson,
+# After a restart, running *Setup* is enough to check an answer; to build on a class of the lesson,
 # run the cells up to it. The [solutions](../solutions/03_custom_sampling.ipynb) are in a separate
 # notebook.
 #
@@ -1156,7 +1156,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # ## 연습 문제
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
-# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다. 레슨의 클래스를
+# 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다. 레슨의 클래스를
 # 상속하여 답을 쓴다면 그 클래스의 셀까지 차례로 실행합니다.
 # [풀이](../solutions/ko/03_custom_sampling.ipynb)는 레슨과 함께 제공됩니다.
 #
@@ -1208,7 +1208,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行第一个单元格就能评判；如果答案继承了本课的某个类，就从头运行到定义该类的单元格。
+# 后，只需运行“准备”中的单元格就能评判；如果答案继承了本课的某个类，就从头运行到定义该类的单元格。
 # [解答](../solutions/zh/03_custom_sampling.ipynb)随本课提供。
 #
 # 1. 给预算为 `[256, 128]` 的 `LayerSampler` 传入 32 个种子节点，输入节点最多有多少个？

@@ -1049,7 +1049,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
-# After a restart, run the first cell; for `moving` (exercise 8), those down to the formula; for the
+# After a restart, run *Setup*; for `moving` (exercise 8), those down to the formula; for the
 # time printed after exercise 7, all. There are [solutions](../solutions/10_scaling_study.ipynb).
 #
 # 1. A batch of 1,000 seeds is sampled with fanouts 15, 10 and 5. How many nodes does it read at
@@ -1103,7 +1103,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # ## 연습 문제
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
-# 힌트가 나옵니다. 커널을 다시 시작했다면 첫 셀만 실행해도 채점할 수 있습니다. 다만 8번의 `moving`을
+# 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다. 다만 8번의
+# `moving`을
 # 쓰려면 식을 세운 셀까지, 7번 다음에 시간까지 출력하려면 모든 셀을 실행해야 합니다.
 # [풀이](../solutions/ko/10_scaling_study.ipynb)는 레슨과 함께 제공됩니다.
 #
@@ -1160,7 +1161,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行第一个单元格就能评判；不过，第 8 题要用到 `moving`，须先运行公式及其之前的单元格；要打
+# 后，只需运行“准备”中的单元格就能评判；不过，第 8 题要用到 `moving`，须先运行公式及其之前的单元格；
+# 要打
 # 印
 # 第 7 题之后的时间，则要运行全部单元格。[解答](../solutions/zh/10_scaling_study.ipynb)随本课提供。
 #

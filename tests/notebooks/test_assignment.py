@@ -198,6 +198,8 @@ def test_marks_of_otter_open_and_close(course: Course) -> None:
         (("answer_3", "answer_9"), r"answers \[9\].* solutions \[1, 2, 3\]"),
         (('Lesson("judges.py", "zh")', "None"), r'01_tiny.*Lesson\("judges.py", "en"\)'),
         (("judges.py", "other.py"), "other.py"),
+        (("answer_3 = None", "answer_3 = [1, 2]"), "answer_3 = None"),
+        (("answer_3 = None", "answer_3 = None\n<<<<<<< yours"), "<<<<<<< yours"),
     ],
 )
 def test_faults_of_a_lesson_are_named(course: Course, change: tuple[str, str], named: str) -> None:
@@ -228,6 +230,10 @@ def test_a_changed_copy_is_kept(course: Course, form: str, path: str) -> None:
         copy.write_text(text, encoding="utf-8")
         assert f"{copy}: was changed" in course.make(form)
         assert copy.read_text("utf8") == text
+    page.metadata["gnnlab_language"], page.cells[-1:] = "ko", []
+    page.metadata["gnnlab"] = assignment.mark(page.cells)
+    nbformat.write(page, copy)
+    assert f"{copy}: is in another language, ko" in course.make(form)
     assert course.make(form, "--force") == ""
     assert "HIDDEN" not in copy.read_text("utf8")
 

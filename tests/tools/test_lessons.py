@@ -148,7 +148,7 @@ def test_a_conflict_loses_nothing(course: Course, has_ids: bool) -> None:
     first, *others = course.sources("a")
     assert first.splitlines()[1::2] == ["# Mine", "# New"] and first.startswith("<<<<<<< ")
     assert others == ["a = 1\nb = 2\n\n\nc = 3", "check(b)"]
-    assert course.run("--merge") == (0, {"README": "same", "01_a": "kept"})
+    assert course.run("--merge") == (1, {"README": "same", "01_a": "conflict"})  # not resolved yet
 
 
 def test_what_was_chosen_is_remembered(
@@ -157,6 +157,8 @@ def test_what_was_chosen_is_remembered(
     monkeypatch.undo()
     first = lessons.copy_lessons(tmp_path / "x", "ko,zh", only="01,05", solutions=False)["new"]
     assert [name[:5] for name in first] == ["ko/01", "ko/05", "ko/RE", "zh/01", "zh/05", "zh/RE"]
+    assert lessons.copy_lessons(tmp_path / "x")["same"] == first
+    (tmp_path / "x/.gnnlab-lessons.json").unlink()
     assert lessons.copy_lessons(tmp_path / "x")["same"] == first
     more = lessons.copy_lessons(tmp_path / "x", only="02", solutions=True)["new"]
     assert [name.rpartition("/")[0] for name in more] == [
