@@ -35,7 +35,7 @@ CHANGES: dict[str, dict[str, str]] = {
         "feat, label = graph.ndata['feat'], graph.ndata['label']\n"
         "src, dst = graph.edges()\nFANOUTS, BATCH, EPOCHS =",
     },
-    "04_multi_gpu": {'"digits", 2\n': '"digits", 4\n'},
+    "04_multi_gpu": {'"digits", 2, [5': '"digits", 4, [5'},
 }
 
 
