@@ -54,7 +54,7 @@ class Message:
     rhs_target: str | None  #: the same of the right operand
     lhs: str | None  #: name of the left operand's feature
     rhs: str | None  #: name of the right operand's feature
-    out: str  #: name of the result: a message, or an edge feature in ``apply_edges``
+    out: str  #: name of the result, a message or an edge feature in ``apply_edges``
 
     def __post_init__(self) -> None:
         names = (name for name in (self.lhs, self.rhs) if name is not None)

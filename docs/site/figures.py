@@ -75,7 +75,11 @@ def run(lesson: str, *slots: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         for slot in slots:
-            exec(code[slot], names)
+            first, _, rest = code[slot].partition("\n")
+            if first.startswith("%%writefile "):
+                Path(first.split()[1]).write_text(rest, "utf8")
+            else:
+                exec(code[slot], names)
     return names
 
 
@@ -147,7 +151,7 @@ def traffic(counts: Sequence[int] = (1, 2, 4, 8, 16, 32, 64), repeats: int = 4) 
     def quietest(cluster: Any) -> Any:
         """Of several runs, which send the same, the one whose work other programs slowed least."""
         many = lesson["lesson"].folder / "many"
-        runs = [cluster.run(lesson["script"], many) for _ in range(repeats)]
+        runs = [cluster.run("train.py", many) for _ in range(repeats)]
         return min(runs, key=lambda each: each.epochs[1].parts["compute"])
 
     alone = quietest(lesson["simulate"](graph, 1))
