@@ -43,7 +43,8 @@ def test_two_devices() -> None:
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
     ranks = [{**common, "RANK": str(rank), "OMP_NUM_THREADS": "1"} for rank in range(2)]
     found = [
-        json.loads(out.splitlines()[-1]) for out in run_processes(STAND_IN + program, ranks, [], 200)
+        json.loads(out.splitlines()[-1])
+        for out in run_processes(STAND_IN + program, ranks, [], 200)
     ]
     (first, one), (second, two) = found
     assert one == two and [*map(len, first)] == [*map(len, second)] == [20, 20, 10] * 2
