@@ -217,6 +217,8 @@ def parts(lesson: Any, solutions: Any, number: str, lang: str) -> Iterator[Cell 
     """The cells of a lesson in order, with an `Exercise` in place of each answer."""
     solved = [cell.source for cell in solutions.cells if cell.cell_type == "code"]
     for cell in lesson.cells:
+        if marks := re.search(r"^(<{7}|>{7}) .*", cell.source, re.MULTILINE):
+            raise SourceError(f"a cell has what a merge could not decide, {marks[0]!r}")
         if cell.cell_type != "code":
             source = ONLINE.sub("", SOLUTIONS.sub("", cell.source))
             yield new_markdown_cell(source, id=cell.id)

@@ -207,6 +207,16 @@ def test_faults_of_a_lesson_are_named(course: Course, change: tuple[str, str], n
     assert re.search(named, course.make("nbgrader"))
 
 
+def test_markers_of_a_merge_do_not_reach_students(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        globals(), "TITLE", "<<<<<<< yours\n# Mine\n=======\n# Tiny\n>>>>>>> gnnlab"
+    )
+    course.teach(LESSON)
+    assert "<<<<<<< yours" in course.make("otter") and not any(course.output.glob("*.ipynb"))
+
+
 def test_no_such_lesson_and_no_solutions(course: Course) -> None:
     assert "'02'; there are: 01_tiny" in course.make("otter", "--only", "02")
     (course.root / "solutions/01_tiny.ipynb").unlink()
