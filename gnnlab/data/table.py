@@ -43,16 +43,6 @@ def read_integers(
 
     Of each column of a ``.csv`` or ``.csv.gz`` file, an array of shape (rows,) is returned; int32
     if ``below`` allows it, else int64. ``rows_from`` says who expects that number of rows.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from gnnlab.data.table import read_integers
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "edge.csv")
-    ...     _ = path.write_text("0,1\\n1,2\\n")
-    ...     read_integers(path, 2, below=3)
-    [array([0, 1], dtype=int32), array([1, 2], dtype=int32)]
     """
     path = Path(path)
     table = _Rows(path, np.int32 if below <= 2**31 else np.int64, "F", rows, rows_from)
@@ -98,17 +88,6 @@ def read_floats(
 
     By default a line must hold as many numbers as the first one. Other arguments are as for
     :func:`read_integers`; there is no header.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from gnnlab.data.table import read_floats
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "feat.csv")
-    ...     _ = path.write_text("0.5,1\\n-2e3,0\\n")
-    ...     read_floats(path)
-    array([[ 5.e-01,  1.e+00],
-           [-2.e+03,  0.e+00]], dtype=float32)
     """
     path = Path(path)
     table = _Rows(path, np.float32, "C", rows, rows_from)

@@ -92,8 +92,7 @@ class Scored:
 
     def wanted(self) -> np.ndarray:
         """Return the rows with the highest scores that would fit, ascending; int64."""
-        highest_first = np.argsort(~self._scores, kind="stable")
-        best = np.sort(highest_first[: self.num_slots >> self._bits])
+        best = kernels.cache.highest(self._scores, self.num_slots >> self._bits)
         rows = ((best << self._bits)[:, None] + np.arange(1 << self._bits)).ravel()
         return rows[rows < self._num_rows]
 

@@ -34,22 +34,23 @@ A whole run of two ranks on one machine. With GPUs: "nccl", and a model and batc
 ``cuda:{rank}``. On Windows, which cannot fork, and with GPUs, write this into a file and use
 ``torch.multiprocessing.spawn``; on several machines, `torchrun` starts the ranks.
 
->>> def train(rank, world_size, port):
-...     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=world_size)
+>>> def train(rank, world_size, file):
+...     dist.init_process_group("gloo", f"file://{file}", rank=rank, world_size=world_size)
 ...     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
 ...     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 ...     for seeds in DDPLoader(None, torch.arange(10), WithoutNeighbors(), batch_size=3):
 ...         optimizer.zero_grad()
 ...         model(seeds[:, None].float()).mean().backward()  # averages gradients of all ranks
 ...         optimizer.step()
+...     del model  # it holds the group; if the group ends before it, torch may wait for ever
 ...     dist.destroy_process_group()
->>> import socket
->>> with socket.create_server(("127.0.0.1", 0)) as free:
-...     port = free.getsockname()[1]
+>>> import tempfile
+>>> folder = tempfile.TemporaryDirectory()
 >>> ranks = []
 >>> if "fork" in torch.multiprocessing.get_all_start_methods():
 ...     start = torch.multiprocessing.get_context("fork").Process
-...     ranks = [start(target=train, args=(rank, 2, port)) for rank in range(2)]
+...     ranks = [start(target=train, args=(rank, 2, f"{folder.name}/meeting"))
+...              for rank in range(2)]
 >>> for process in ranks:
 ...     process.start()
 >>> for process in ranks:

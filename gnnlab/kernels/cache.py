@@ -51,6 +51,28 @@ def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True)
+def highest(scores, count):  # type: ignore[no-untyped-def]
+    """Return the places of the highest of many uint16 scores, ascending; of equal ones the first.
+
+    Unlike sorting, it takes memory only for the result.
+    """
+    numbers = np.zeros(_MOST + 1, np.int64)
+    for score in scores:
+        numbers[score] += 1
+    least, left = _MOST, count  # the lowest score that is taken, and how many with it
+    while least > 0 and numbers[least] < left:
+        left -= numbers[least]
+        least -= 1
+    places, found = np.empty(min(count, len(scores)), np.int64), 0
+    for i in range(len(scores)):
+        if scores[i] > least or (scores[i] == least and left > 0):
+            left -= scores[i] == least
+            places[found] = i
+            found += 1
+    return places
+
+
+@njit(nogil=True, cache=True)
 def admit(rows, shift, held, ways, scores, bits):  # type: ignore[no-untyped-def]
     """Assign slots to rows whose score suffices; the caller writes the content of the slots.
 

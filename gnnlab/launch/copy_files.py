@@ -122,8 +122,11 @@ def copy_files(
 ) -> None:
     """Copy part i of a graph, the scripts and the list of machines to machine i.
 
-    The parameters are the options of the command, which ``gnnlab copy_files --help`` explains.
-    Raise GNNLabError if a machine did not receive its files; the message says which and why.
+    ``ip_config`` lists the machines, and is copied to them. ``workspace`` is a folder there,
+    relative to the login folder, made if missing; ``rel_data_path`` is the graph's folder in it.
+    The files of a local ``script_folder`` go into the workspace. ``ssh_port`` and ``ssh_username``
+    are by default those of the user's ssh configuration. Raise GNNLabError if a machine did not
+    receive its files; the message says which and why.
     """
     config = read_config(part_config)
     hosts = read_ip_config(ip_config, config.num_parts)

@@ -92,8 +92,7 @@ def run(
 ) -> JobResult | None:
     """Run a command as a job on many machines and wait until it has ended.
 
-    Parameters that are not listed here are options of the command line, which ``gnnlab launch
-    --help`` explains.
+    Parameters that are not listed here are options of ``gnnlab launch``; see its ``--help``.
 
     Parameters
     ----------
@@ -121,6 +120,14 @@ def run(
         Emulate all machines on this computer, without ssh, each at a loopback address of its own.
     extra_envs : dict of str, optional
         Additional environment variables for all processes.
+    security : str
+        "tls" to encrypt the traffic with servers and admit only processes of this job, or "none".
+    trace : path, optional
+        Folder for the trace events of all processes; :mod:`gnnlab.trace` reads it.
+    timeout : float
+        Seconds after which a host that does not answer, or an unready server, counts as failed.
+    dry_run : bool
+        Only print the commands, without secrets.
     max_pause : float
         Seconds for which a process may be stopped, by SIGSTOP, Ctrl-Z or a debugger, before it
         counts as failed. Trainers drop a stopped server after some four seconds in any case.

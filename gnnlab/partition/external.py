@@ -26,18 +26,6 @@ class ExternalSort:
     Rows of key k end up at ``indptr[k]`` to ``indptr[k + 1] - 1``. ``columns`` are dtypes by name,
     perhaps with a shape, as ``np.dtype(("f4", (3,)))``. About ``bucket_rows`` are in memory at a
     time.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile
-    >>> from pathlib import Path
-    >>> from gnnlab.partition.external import ExternalSort
-    >>> folder = Path(tempfile.mkdtemp(), "sort")
-    >>> rows = ExternalSort(folder, np.array([0, 2, 3]), {"x": np.dtype("i4")}, bucket_rows=2)
-    >>> rows.add(np.array([1, 0, 0]), x=np.array([7, 8, 9]))
-    >>> rows.sort()
-    >>> np.array(rows.column("x"))
-    array([8, 9, 7], dtype=int32)
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab import kernels
 from gnnlab.dataloading import NeighborSampler
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
 from gnnlab.distributed.inclusion import inclusion_probabilities
@@ -20,6 +21,13 @@ from gnnlab.distributed.policies import POLICIES, EpochReads, Planned
 from gnnlab.simulate import SimulationError, simulate
 from tests.distributed.cut import at_random, write
 from tests.distributed.test_cache import friends
+
+
+@given(st.lists(st.integers(0, 2**16 - 1) | st.integers(0, 2)), st.integers(0, 70))
+def test_the_highest_scores_are_found_without_sorting(scores: list[int], count: int) -> None:
+    expected = sorted(sorted(range(len(scores)), key=lambda i: -scores[i])[:count])
+    assert kernels.cache.highest(np.array(scores, np.uint16), count).tolist() == expected
+
 
 # ------------------------------------------------------------------------- probabilities
 

@@ -199,22 +199,13 @@ def test_marks_of_otter_open_and_close(course: Course) -> None:
         (('Lesson("judges.py", "zh")', "None"), r'01_tiny.*Lesson\("judges.py", "en"\)'),
         (("judges.py", "other.py"), "other.py"),
         (("answer_3 = None", "answer_3 = [1, 2]"), "answer_3 = None"),
-        (("answer_3 = None", "answer_3 = None\n<<<<<<< yours"), "<<<<<<< yours"),
+        (("base = 40", "<<<<<<< yours"), "<<<<<<< yours"),
+        (("answer_3 = None", "answer_3 = None +"), r"answer_3 = None \+"),
     ],
 )
 def test_faults_of_a_lesson_are_named(course: Course, change: tuple[str, str], named: str) -> None:
     course.teach([source.replace(*change) for source in LESSON])
     assert re.search(named, course.make("nbgrader"))
-
-
-def test_markers_of_a_merge_do_not_reach_students(
-    course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(
-        globals(), "TITLE", "<<<<<<< yours\n# Mine\n=======\n# Tiny\n>>>>>>> gnnlab"
-    )
-    course.teach(LESSON)
-    assert "<<<<<<< yours" in course.make("otter") and not any(course.output.glob("*.ipynb"))
 
 
 def test_no_such_lesson_and_no_solutions(course: Course) -> None:
