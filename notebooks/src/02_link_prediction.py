@@ -186,12 +186,12 @@ plt.show()
 # ## Build it yourself: negative sampling
 #
 # With edges alone, a model that always answers "connected" would be perfect. **Negative sampling**
-# supplies negative examples: for each edge $(u, v)$, we keep $u$ and draw other nodes $w$ to
-# replace $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would make up
-# a far larger share of positive than of negative destinations, and the model would learn the degree
-# of a node instead of its affinity with others. If nodes were drawn in proportion to their degree,
-# those with many neighbors would crowd out the rest. word2vec uses a compromise for word
-# frequencies, which we apply to degrees:
+# supplies negative examples: for each edge $(u, v)$, we keep $u$ and draw nodes $w$ to replace $v$.
+# If all nodes were equally likely to be drawn, nodes with many neighbors would make up a far larger
+# share of positive than of negative destinations, and the model would learn the degree of a node
+# instead of its affinity with others. If nodes were drawn in proportion to their degree, those with
+# many neighbors would crowd out the rest. word2vec uses a compromise for word frequencies, which we
+# apply to degrees:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -636,8 +636,8 @@ for name, rows in rivals.items():
 # %% [markdown] slot="judge" lang="ko"
 # `digits`에서는 셋 모두 AUC가 아주 높습니다. 픽셀이 비슷한 이미지끼리 에지로 이었으므로 원래 피처에
 # 이미 답이 들어 있기 때문입니다. `"facebook"`의 에지는 피처로 계산한 것이 아니라 페이지끼리 서로
-# 누른 ‘좋아요’입니다. 여기서 같은 셀을 실행했을 때, AUC는 원래 피처가 0.837, 학습하지 않은 신경망이
-# 0.876~0.882, 학습한 신경망이 0.967~0.969였습니다(난수 시드 세 개).
+# 누른 ‘좋아요’입니다. 이 데이터셋으로 같은 셀을 실행했을 때, AUC는 원래 피처가 0.837, 학습하지 않은
+# 신경망이 0.876~0.882, 학습한 신경망이 0.967~0.969였습니다(난수 시드 세 개).
 #
 # ## 임베딩 평가
 #
@@ -657,8 +657,8 @@ for name, rows in rivals.items():
 #
 # 这些嵌入对训练时没有涉及的任务有帮助吗？用训练节点（`digits` 上有 179 个）的嵌入和标签训练一个逻辑
 # 回归分类器，再在测试节点上检验。micro-F1 对所有节点一视同仁；每个节点只有一个标签时，它就等于准确
-# 率。再加上随机数作为第三个基线。下图取约 130 个节点，按类别排列；先从各个向量中减去平均值，再画出
-# 两两之间的余弦相似度：蓝色表示相似，红色表示相反。
+# 率。再加上随机数作为第三个基线。下图取约 130 个节点，按类别排列；先从各个向量中减去所有向量的平
+# 均，再画出两两之间的余弦相似度：蓝色表示相似，红色表示相反。
 
 
 # %% slot="judge-code" tags=["nbval-ignore-output"]
@@ -893,8 +893,8 @@ if unchanged:
 #
 # ## What it costs
 #
-# Each negative pair adds one more node, which needs a neighborhood of its own. For batches of 32
-# edges, we count nodes and time a training step.
+# Each negative pair adds up to one more node, which needs a neighborhood of its own. For batches of
+# 32 edges, we count nodes and time a training step.
 
 # %% [markdown] slot="cost" lang="ko"
 # 플라세보에서 누수가 있는 두 모델은 손실이 점선보다 뚜렷이 낮아지지만, 떼어 둔 쌍에서는 둘 다 동전

@@ -212,9 +212,9 @@ plt.show()
 # 옵니다.
 #
 # `number_nodes`는 `to_block`이 번호를 매기는 방법을 보여 줍니다. 도착 노드에 먼저 번호를 매기고,
-# 이어서 나머지 출발 노드에는 처음 나타나는 순서대로 번호를 매깁니다. 그 결과 아래에는 앞에서 불러온
-# 파일의 메서드 두 개가 표시됩니다. `sample_blocks`는 마지막 계층부터 첫 계층까지 계층마다 두 단계를
-# 반복합니다. 한 블록의 출발 노드가 그다음에 샘플링할 블록의 시드 노드가 됩니다. 어떤 에지를
+# 이어서 나머지 출발 노드에는 처음 나타나는 순서대로 번호를 매깁니다. 출력의 둘째 줄부터는 앞에서
+# 불러온 파일의 메서드 두 개가 표시됩니다. `sample_blocks`는 마지막 계층부터 첫 계층까지 계층마다 두
+# 단계를 반복합니다. 한 블록의 출발 노드가 그다음에 샘플링할 블록의 시드 노드가 됩니다. 어떤 에지를
 # 뽑을지는 `sample_frontier`에서만 정합니다.
 
 # %% [markdown] slot="own" lang="zh"
@@ -222,8 +222,8 @@ plt.show()
 # 节点是块的目标节点，同时排在源节点的最前面。
 #
 # `number_nodes` 演示了 `to_block` 如何编号：先给目标节点编号，再按出现的次序给其余的源节点编号。编
-# 号结果的下面是从该文件读出的两个方法。`sample_blocks` 从最后一层到第一层，每层重复这两步：一个块的
-# 源节点，就是接下来要采样的块的种子节点。选哪些边，只由 `sample_frontier` 决定。
+# 号结果的下面，是从前面载入的文件读出的两个方法。`sample_blocks` 从最后一层到第一层，每层重复这两
+# 步：一个块的源节点，就是接下来要采样的块的种子节点。选哪些边，只由 `sample_frontier` 决定。
 
 
 # %% slot="own-code"
@@ -470,7 +470,7 @@ assert torch.allclose(torch.tensor(measured), theory, rtol=0.1), "value or k dif
 
 # %% [markdown] slot="hand" lang="zh"
 # 只按出度抽取，估计值的平均是 3.6，而不是 2.6。校正之后，平均值正确，方差也只有均匀抽取的十四分之
-# 一，因为在这张图里，出度大的节点值也大。测得的方差与理论值 0.86、1.06 和 0.06 相符。
+# 一，因为在这张图里，出度大的节点，值也大。测得的方差与理论值 0.86、1.06 和 0.06 相符。
 #
 # 那么，出度应当占多大的分量？请亲手调节指数 $a$：每个邻居被抽到的概率与其出度的 $a$ 次方成正比。虚
 # 线标出真值 2.6。没有启动内核时，显示的是预先保存的四张图，对应四个指数值。
@@ -678,8 +678,8 @@ class LayerSampler(BlockSampler):
 # layer uses the subgraph of these nodes. Nothing is sampled and no node is read twice in an epoch,
 # but edges between the clusters of a batch and the rest are lost. We find clusters without labels:
 # they grow along the edges from random centers until they meet; nodes that no center reaches stay
-# in cluster 0. Here `indices` are cluster numbers, so we override `sample` of the base class
-# `Sampler`. The training nodes come first in the subgraph, as seeds do in a block.
+# in cluster 0. The loader's `indices` are cluster numbers, so we override `sample` of the base
+# class `Sampler`. The training nodes come first in the subgraph, as seeds do in a block.
 
 # %% [markdown] slot="cluster" lang="ko"
 # ## 클러스터를 배치로 쓰기
@@ -862,9 +862,9 @@ print(f"{checked} sampled edges, all of them edges of the graph")
 # in training.
 
 # %% [markdown] slot="model" lang="ko"
-# 모든 샘플러가 검사를 통과합니다. 그러나 이 검사로는 **어떤** 에지가 뽑히는지까지는 알 수 없습니다.
-# 이웃 샘플링에 대해서는 앞에서 라이브러리의 결과와 비교하고 작은 그래프에서 평균을 추정하여 그 점을
-# 확인했습니다.
+# 모든 샘플러가 검사를 통과합니다. 그러나 이 검사로는 에지가 **알맞은 확률로** 뽑히는지까지는 알 수
+# 없습니다. 이웃 샘플링에 대해서는 앞에서 라이브러리의 결과와 비교하고 작은 그래프에서 평균을
+# 추정하여 그 점을 확인했습니다.
 #
 # ## 샘플러별로 학습하기
 #
@@ -1172,7 +1172,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # %% [markdown] slot="summary" lang="zh"
 # 相同。不过有两个条件。其一，采样器对图的操作必须是 `DistGraph` 也提供的，例如
 # `sample_neighbors`、`in_subgraph`、`in_degrees` 和 `subgraph`。其二，随机数要来自
-# gnnlab：`LayerSampler` 也能在 `DistGraph` 上运行，但它用的是 torch 的随机数生成器，抽样结果取决于
+# gnnlab：`LayerSampler` 也能在 `DistGraph` 上运行，但它用的是 torch 的随机数生成器，采样结果取决于
 # 所在进程此前用过多少随机数。`ClusterSampler` 按节点 ID 查数组，在 `DistGraph` 上要传入
 # `cluster[node_map]` 和 `is_train[node_map]`。
 #

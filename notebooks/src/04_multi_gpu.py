@@ -6,8 +6,8 @@
 # keeps their models identical. With several GPUs, each process drives one; the same program also
 # runs on CPU cores. By the end, you will be able to
 #
-# - say what an all-reduce does, and why averaging the ranks' gradients gives the gradient of the
-#   whole batch;
+# - say what an all-reduce does, and why averaging the processes' gradients gives the gradient of
+#   the whole batch;
 # - start real processes from a notebook and train with `DistributedDataParallel`;
 # - check that two processes learn what one would learn;
 # - choose between a fork and a fresh interpreter, and say what each costs in memory;
@@ -48,10 +48,11 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# Processes that train together form a group; each has a number, its **rank**, and the group's size
-# is the **world size**. Two ranks suit two cores; with two GPUs, each rank takes one. Each process
-# computes with one thread, so ranks do not compete for cores. `"digits"`, the graph of handwritten
-# digits, comes with the project. Collapsed cells only draw figures; click to expand.
+# Processes that train together form a group; each has a number, its **rank**, a word for the
+# process too, and the group's size is the **world size**. Two ranks suit two cores; with two GPUs,
+# each rank takes one. Each process computes with one thread, so ranks do not compete for cores.
+# `"digits"`, the graph of handwritten digits, comes with the project. Collapsed cells only draw
+# figures; click to expand.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -66,7 +67,7 @@
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 进程组中的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank，也用它指这个进程；进
+# 进程组中的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank，有时也指进程本身；进
 # 程的个数称为**进程总数**（world size）。两个 CPU 核正好运行两个 rank；如果有两块 GPU，就每个 rank
 # 用一块。每个进程只用一个线程，以免各个 rank 争抢 CPU 核。由手写数字图像构成的图 `"digits"` 随项目
 # 附带。只负责绘图的单元格都已折叠，点击即可展开。
@@ -434,7 +435,7 @@ for rank in range(WORLD_SIZE):
 # %% [markdown] slot="loader" lang="ko"
 # 배치마다 난수 시드, 에폭, 배치 번호로 만든 키가 있습니다. 샘플링 결과는 이 키와 계층, 노드에만
 # 달려 있으며, 어느 랭크에서 샘플링하는지와는 무관합니다. 이 성질은 뒤에서 다시 이용합니다. 이
-# 파일은 torch만 있으면 동작하며, `gnnlab export ddp_loader my_project/`를 실행하면 자신의
+# 로더의 파일은 torch만 있으면 동작하며, `gnnlab export ddp_loader my_project/`를 실행하면 자신의
 # 프로젝트로 복사할 수 있습니다.
 #
 # ## 라이브러리 사용하기
@@ -444,8 +445,8 @@ for rank in range(WORLD_SIZE):
 # 씁니다.
 
 # %% [markdown] slot="loader" lang="zh"
-# 每个批次都有一个键，由随机种子、第几轮和第几批得出。采样结果只取决于这个键、层和节点，与其他因素无
-# 关，甚至与 rank 无关；后面会用到这一点。上面的文件只依赖 torch，运行
+# 每个批次都有一个键，由随机种子、轮和批次的序号得出。采样结果只取决于这个键、层和节点，与其他因素无
+# 关，甚至与 rank 无关；后面会用到这一点。这个加载器的文件只依赖 torch，运行
 # `gnnlab export ddp_loader my_project/` 就能把它复制到自己的项目中。
 #
 # ## 使用库
@@ -617,10 +618,10 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # usually fork with `mp.Process` and the start method `"fork"`; `gnnlab.multiprocessing` is
 # PyTorch's module with a safer `Process`.
 #
-# With a process's first gradient, PyTorch starts a thread per GPU, which a fork does not copy:
-# children forked later cannot compute gradients. This notebook has computed some, so a fresh
-# interpreter forks the ranks. They connect through a free port and should find the same best model
-# as before. (On GPUs, the summation order is not fixed, so the model may differ.)
+# If there are GPUs, PyTorch starts a thread per GPU with a process's first gradient, which a fork
+# does not copy: children forked later cannot compute gradients. This notebook has computed some, so
+# a fresh interpreter forks the ranks. They connect through a free port and should find the same
+# best model as before. (On GPUs, the summation order is not fixed, so the model may differ.)
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 일치합니다.
@@ -658,8 +659,8 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 #
 # 在有 GPU 的计算机上，进程一旦计算过梯度，由它 fork 出的子进程就无法再计算梯度：第一次计算梯度时，
 # PyTorch 会为每块 GPU 启动一个线程，而 fork 不会复制这些线程。本 Notebook 已经计算过梯度，所以由一
-# 个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接；训练得到的最佳模型应当与前
-# 面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
+# 个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接；训练得到的最好的模型应当与
+# 前面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
 
 
 # %% slot="fork-code"
@@ -854,15 +855,14 @@ right.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="openmp" lang="en"
-# The left plot shows three steps with the largest batch. Each rank has half of the seeds; on
-# otherwise idle cores, green and blue shrink to little more than half their single-process length.
-# Orange is mostly waiting for the slower rank. On the right, small batches often lose, because the
-# all-reduce takes more time than splitting the batch saves; large ones can gain. Two ranks are
-# rarely twice as fast, least of all on busy cores.
+# The left plot shows three steps with the largest batch. Each rank has half of the seeds; on idle
+# cores, green and blue shrink to little more than half their single-process length. Orange is
+# mostly waiting for the slower rank. On the right, small batches often lose: the all-reduce takes
+# more time than splitting the batch saves. Two ranks are rarely twice as fast.
 #
-# On an H200, a training step on a graph with 2.45 million nodes took 11 ms, its model
-# update 5.5; of these, the GPU computed for 0.6, then waited for Python. Before you add a second
-# GPU, see what the first waits for.
+# On an H200, a training step on a graph with 2.45 million nodes took 11 ms, of which forward,
+# backward and optimizer took 5.5. Of these, the GPU computed 0.6 ms; otherwise it waited for
+# Python. Before you add a second GPU, see what the first waits for.
 #
 # ## Three failures
 #
@@ -1129,8 +1129,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #    합니다.
 # 4. 모든 랭크가 검증에 참여한다고 합시다. `rank`, `world_size`, `counts`를 받는 함수를 작성합니다.
 #    `counts[rank]`는 이 랭크에서 맞힌 노드 수와 맡은 노드 수를 담은 텐서이며, 함수는 어느
-#    랭크에서나 전체 노드에 대한 정확도를 숫자 하나로 똑같이 반환해야 합니다. 프로세스 그룹부터
-#    만드세요.
+#    랭크에서나 전체 노드에 대한 정확도를 숫자 하나로 똑같이 반환해야 합니다. 함수 안에서 먼저
+#    프로세스 그룹을 만듭니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 批次数不相等时，rank 0 一直等到超时，rank 1 却正常结束，没有任何报错。

@@ -234,8 +234,8 @@ plt.show()
 
 # %% [markdown] slot="library" lang="en"
 # A part has all in-edges of its inner nodes, so their neighbors are sampled without a request.
-# Requests are needed only for features and neighbors of HALO nodes. The price is that three edges
-# and the IDs of five nodes are stored twice.
+# Requests are needed only for features and neighbors of nodes that other parts own. The price is
+# that three edges and the IDs of five nodes are stored twice.
 #
 # ## With the library
 #
@@ -249,8 +249,8 @@ plt.show()
 
 # %% [markdown] slot="library" lang="ko"
 # 내부 노드로 들어오는 에지는 모두 같은 파티션에 있으므로, 내부 노드의 이웃은 다른 머신에 요청하지
-# 않고 샘플링할 수 있습니다. 요청이 필요한 것은 헤일로 노드의 피처와 이웃뿐입니다. 그 대신 에지 세
-# 개와 노드 다섯 개의 ID가 중복 저장됩니다.
+# 않고 샘플링할 수 있습니다. 요청이 필요한 것은 다른 파티션에 있는 노드의 피처와 이웃뿐입니다. 그
+# 대신 에지 세 개와 노드 다섯 개의 ID가 중복 저장됩니다.
 #
 # ## 라이브러리 사용하기
 #
@@ -263,8 +263,8 @@ plt.show()
 # 번호를 0부터 다시 매기며, 내부 노드가 먼저 옵니다. 새 ID는 `ndata[dgl.NID]`에 있습니다.
 
 # %% [markdown] slot="library" lang="zh"
-# 进入内部节点的边全都在本分区，所以采样内部节点的邻居时不需要发送请求；需要请求的只有 HALO 节点的特
-# 征和邻居。代价是，三条边和五个节点的 ID 存储了两份。
+# 进入内部节点的边全都在本分区，所以采样内部节点的邻居时不需要发送请求；需要请求的只有属于其他分区的
+# 节点的特征和邻居。代价是，三条边和五个节点的 ID 存储了两份。
 #
 # ## 使用库
 #
@@ -481,8 +481,8 @@ plt.show()
 
 # %% [markdown] slot="balance" lang="en"
 # Without using labels, METIS has grouped images of the same digit, because they are neighbors. So a
-# trainer that takes its seeds from its own part sees only some of the classes; the averaged
-# gradients of all trainers cover all of them.
+# machine that takes its seeds from its own part sees only some of the classes; the averaged
+# gradients of all machines cover all of them.
 #
 # ## Balance
 #
@@ -490,8 +490,8 @@ plt.show()
 # gives them roughly equal numbers of nodes, but the load also depends on the **training nodes**,
 # where sampling starts, and on the in-edges, which take up memory. In `digits`, the training nodes
 # were drawn at random; in ogbn-products, they are the best-selling products. We imitate that by
-# using the 14% of nodes with the most neighbors as training nodes. `balance_ntypes` takes a
-# category for each node, here this mask, and divides each category equally among the parts;
+# using the nodes with the most neighbors (14%, because of ties) as training nodes. `balance_ntypes`
+# takes a category for each node, here this mask, and divides each category equally among the parts;
 # `balance_edges` does the same for in-edges.
 
 # %% [markdown] slot="balance" lang="ko"
@@ -506,23 +506,23 @@ plt.show()
 # 노드 수를 고르게 나눕니다. 그러나 각 머신의 부담은 **학습 노드**와 들어오는 에지의 수에 달려
 # 있습니다. 머신마다 자기 학습 노드만 쓴다면 그 수에 따라 학습 단계의 수가 정해지고, 들어오는 에지는
 # 메모리를 차지합니다. `digits`의 학습 노드는 무작위로 뽑은 것이지만, ogbn-products의 학습 노드는
-# 가장 많이 팔린 상품입니다. 이를 흉내 내어 이웃 수가 상위 14%에 드는 노드를 학습 노드로 삼아
-# 봅시다. `balance_ntypes`에는 노드의 부류를 지정합니다. 여기서처럼 학습 노드를 나타내는 마스크를
-# 지정하면, 학습 노드와 나머지 노드가 각각 모든 파티션에 고르게 나뉩니다. `balance_edges`는 들어오는
-# 에지를 고르게 나눕니다.
+# 가장 많이 팔린 상품입니다. 이를 흉내 내어 이웃 수가 상위 10%(수가 같은 노드까지 14%)에 드는 노드를
+# 학습 노드로 삼아 봅시다. `balance_ntypes`에는 노드의 부류를 지정합니다. 여기서처럼 학습 노드를
+# 나타내는 마스크를 지정하면, 학습 노드와 나머지 노드가 각각 모든 파티션에 고르게 나뉩니다.
+# `balance_edges`는 들어오는 에지를 고르게 나눕니다.
 
 # %% [markdown] slot="balance" lang="zh"
-# METIS 没有用到标签，却把相同的数字聚到了一起，因为它们互为邻居。所以，如果训练器（trainer）只从自
-# 己的分区取种子节点（seed node），就只会用到部分类别；不过，所有训练器的梯度（gradient）取平均之
-# 后，结果仍然涵盖所有类别。
+# METIS 没有用到标签，却把相同的数字聚到了一起，因为它们互为邻居。所以，如果训练器（trainer，即运行
+# 训练脚本的进程）只从自己的分区取种子节点（seed node），就只会用到部分类别；不过，所有训练器的梯度
+# （gradient）取平均之后，结果仍然涵盖所有类别。
 #
 # ## 均衡
 #
 # 每一步，所有机器都要等待最慢的那一台，所以各分区的负载应当相等。METIS 使各分区的节点数大致相等，但
 # 负载取决于**训练节点**和入边：前者充当种子节点，后者占用内存。`digits` 的训练节点是随机抽取的；而
-# 在 ogbn-products 中，训练节点是销量最高的商品。这里模仿这种情况，把邻居数居前 14% 的节点当作
-# 训练节点。`balance_ntypes` 接收每个节点所属的组，这里就是训练节点的掩码，使每一组节点都均匀地分到
-# 各个分区；`balance_edges` 则均匀地分配入边。
+# 在 ogbn-products 中，训练节点是销量最高的商品。这里模仿这种情况，把邻居数居前 10% 的节点（连同并列
+# 的约占 14%）当作训练节点。`balance_ntypes` 接收每个节点所属的组，这里就是训练节点的掩码，使每一组
+# 节点都均匀地分到各个分区；`balance_edges` 则均匀地分配入边。
 
 # %% slot="balance-code" tags=["nbval-ignore-output"]
 degree = graph.in_degrees()
@@ -745,7 +745,7 @@ for k in (1, 2, 4):
 #
 # 每一步都需要通信，传输的数据量称为**通信量**（traffic），它取决于有多少输入节点属于其他分区。左图
 # 中，每个分区从自己的训练节点里取至多 16 个，采样两层邻居；纵轴是所得的输入节点中属于其他分区的比
-# 例。切分的开销则只需付出一次：右图是切分随机图所用的 CPU 时间，图中每个节点平均有十条边。
+# 例。切分的开销则只需付出一次：右图是切分随机图所用的 CPU 时间，这些图平均每个节点有十条边。
 
 
 # %% slot="cost-code"

@@ -106,8 +106,8 @@ dataset = dgl.data.load(DATASET)
 # - A **trainer** runs the training script on its share of the training nodes. It reads its own
 #   machine's part directly from shared memory and requests the rest from other machines' servers.
 #   Trainers average their gradients by all-reduce, as in data-parallel training.
-# - A **sampler** prepares mini-batches for one trainer ahead of time; it reads data as a trainer
-#   does. Without samplers, trainers do this themselves.
+# - A **sampler** (here a process) prepares mini-batches for one trainer ahead of time; it reads
+#   data as a trainer does. Without samplers, trainers do this themselves.
 
 # %% [markdown] slot="roles" lang="ko"
 # ## 서버, 샘플러, 트레이너
@@ -461,13 +461,13 @@ print("number of nodes:", frontier.num_nodes())
 #
 # The caller samples in-edges of its own machine's nodes, asks servers to sample those of other
 # nodes, and merges the results. Samples must not depend on the partition, so a node's random
-# numbers are computed from the random seed and the node's original ID. We check this with the
-# interface that DGL's guide calls low-level: `sample_blocks` samples layer by layer, and
-# `DistDataLoader` calls it for each batch. (The high-level one, `DistNodeDataLoader` with a
-# sampler, follows. Sampler processes are started by `initialize`, not by the `num_workers` of a
-# torch `DataLoader`: its workers are forked from the trainer, whose connections they cannot use.)
-# The graph of handwritten digits is partitioned at random into 1, 2 and 4 parts. With IDs mapped
-# back by `mapping`, every block must equal that of the library's sampler on the whole graph.
+# numbers are computed from the random seed and the node's original ID. We check this with what DGL
+# calls the low-level interface: `sample_blocks` samples layer by layer, and `DistDataLoader` calls
+# it for each batch. (The high-level one, `DistNodeDataLoader` with a sampler, follows. Sampler
+# processes are started by `initialize`, not by the `num_workers` of a torch `DataLoader`: its
+# workers are forked from the trainer, whose connections they cannot use.) The graph of handwritten
+# digits is partitioned at random into 1, 2 and 4 parts. With IDs mapped back by `mapping`, every
+# block must equal that of the library's sampler on the whole graph.
 
 # %% [markdown] slot="sample" lang="ko"
 # 그래프를 나누면 노드뿐 아니라 에지에도 ID를 새로 매기며, 파티션 0의 에지가 앞에 옵니다.
@@ -626,8 +626,8 @@ for rank in range(2):
 # ## 从单机到多机：改六行
 #
 # 下面是一个两层的模型，以及大家熟悉的单机训练循环。图只需在作业开始之前切分一次；这里用默认的 METIS
-# 切分，并保留 `old_ids`。（如果没有 pymetis 包，例如在 Windows 上，则改用 LDG，远程行会比正文所说的
-# 多。）
+# 切分，并把各节点的原始 ID 存入 `old_ids`。（如果没有 pymetis 包，例如在 Windows 上，则改用 LDG，要
+# 从其他机器读取的行会比正文所说的多。）
 
 
 # %% slot="model-code" tags=["nbval-ignore-output"]
@@ -821,11 +821,11 @@ assert abs(rates[0] - rates[1]) < 0.002
 # 回）对重复的 ID 也只加一次 1。梯度则不同：一行每用一次都会影响损失，所以它的各个梯度必须**相加**。
 #
 # 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。它不是 `nn.Module`：嵌入行留
-# 在各自的机器上，`DistributedDataParallel` 不会对它们的梯度求平均。调用它会读出嵌入行，并记录读了哪
-# 些行；`backward` 之后，所有训练器都要调用**稀疏优化器**（sparse optimizer）的 `step`。每个训练器先
-# 把自己的重复 ID 的梯度相加，再发送给这些行的所有者（owner）；所有者把各训练器发来的梯度相加，像数
-# 据并行训练那样除以训练器的个数，并且只更新这些行。`SparseAdagrad` 更新一步的结果，与
-# `torch.optim.Adagrad` 相同吗？
+# 在各自的机器上，`DistributedDataParallel` 不会对它们的梯度求平均。调用 `DistEmbedding` 对象会读出
+# 嵌入行，并记录读了哪些行；`backward` 之后，所有训练器都要调用**稀疏优化器**（sparse optimizer）的
+# `step`。每个训练器先把自己的重复 ID 的梯度相加，再发送给这些行的所有者（owner）；所有者把各训练器
+# 发来的梯度相加，像数据并行训练那样除以训练器的个数，并且只更新这些行。`SparseAdagrad` 更新一步的结
+# 果，与 `torch.optim.Adagrad` 相同吗？
 
 # %% slot="twice-code"
 count = DistTensor((8,), torch.int64, part_policy=policy)
@@ -851,7 +851,7 @@ assert abs(moved + 0.1 * (1 + 3) / (1 + 3)) < 1e-6
 # %% [markdown] slot="trans" lang="en"
 # They are equal. Adagrad divides by the square root of the sum of squared gradients; the sum is
 # stored with each row. Row 3 moved by $0.1 \cdot 4 / \sqrt{(1 + 3)^2} = 0.1$: the gradients were
-# summed first. With $1^2 + 3^2$, it would be 0.126.
+# summed first. With $\sqrt{1^2 + 3^2}$, it would be 0.126.
 #
 # ## Nodes without features
 #
@@ -867,8 +867,8 @@ assert abs(moved + 0.1 * (1 + 3) / (1 + 3)) < 1e-6
 # %% [markdown] slot="trans" lang="ko"
 # 두 결과는 같습니다. Adagrad는 지금까지 누적한 그래디언트 제곱합의 제곱근으로 그래디언트를
 # 나누는데, 이 제곱합은 행마다 따로 저장됩니다. 행 3은 $0.1 \cdot 4 / \sqrt{(1 + 3)^2} = 0.1$만큼
-# 움직였으므로 그래디언트를 먼저 더했음을 알 수 있습니다. 따로 제곱하여 $1^2 + 3^2$으로 나누었다면
-# 0.126만큼 움직였을 것입니다.
+# 움직였으므로 그래디언트를 먼저 더했음을 알 수 있습니다. 따로 제곱하여 $\sqrt{1^2 + 3^2}$으로
+# 나누었다면 0.126만큼 움직였을 것입니다.
 #
 # ## 피처가 없는 노드
 #
@@ -884,8 +884,8 @@ assert abs(moved + 0.1 * (1 + 3) / (1 + 3)) < 1e-6
 # %% [markdown] slot="trans" lang="zh"
 # 两者相同。Adagrad 更新时要把梯度除以历史梯度平方和的平方根，这个平方和与嵌入行存放在一起。第 3 行
 # 移动了 $0.1 \cdot 4 / \sqrt{(1 + 3)^2} = 0.1$，可见梯度是先相加的；如果分别平方，即用
-# $1^2 + 3^2$，就会移动 0.126。
-#
+# $\sqrt{1^2 + 3^2}$，就会移动 0.126。
+# 
 # ## 没有特征的节点
 #
 # 许多节点没有特征，例如用户和商品，它们只有 ID。这时给每个节点一个可学习的嵌入行。依靠这种嵌入的模

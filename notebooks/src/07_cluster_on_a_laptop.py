@@ -175,8 +175,8 @@ for kind in by_hand[0]:
 # %% [markdown] slot="weigh" lang="en"
 # `dist_graph_simulator.py` from `gnnlab.helpers` is a small simulator of all machines in one
 # process. It must count the same rows, and it counts bytes, too. In a matrix of row counts, the
-# entry in row $i$, column $j$ is the number of rows that machine $i$ requested from machine $j$. In
-# a matrix of bytes, the corresponding entry is the number of bytes that machine $i$ received from
+# entry in row $i$, column $j$ is the number of rows that machine $i$ needed from machine $j$. In a
+# matrix of bytes, the corresponding entry is the number of bytes that machine $i$ received from
 # machine $j$: the replies to its own requests, and the requests of the other machine.
 #
 # A request for neighbors takes 4 bytes per ID, because the graph stores its IDs as 32-bit integers
@@ -338,9 +338,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 
 # %% [markdown] slot="script" lang="ko"
 # 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
-# 라이브러리의 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다. 라이브러리가 구별하는 메시지에는
-# `"structure"`와 피처 말고도 분산 임베딩(distributed embedding)용 종류가 두 가지 더 있지만 여기서는
-# 쓰이지 않습니다. 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때 주고받는 메시지는
+# 라이브러리의 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다. 라이브러리는 메시지의 종류를
+# `"structure"`와 피처 말고도 분산 임베딩(distributed embedding)용으로 두 가지 더 구별하지만,
+# 여기서는 쓰이지 않습니다. 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때 주고받는 메시지는
 # `"control"`로 셉니다.
 #
 # ## 작업 전체를 시뮬레이션하기
@@ -349,8 +349,8 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # 스크립트는 평범한 학습 스크립트여서 클러스터에서도 그대로 실행할 수 있습니다. 파일은 두 개입니다.
 # `model.py`에는 모델과 미니배치 루프가 있고, `train.py`는 작업에 참여하여 모델을 학습합니다.
 # `%%writefile`로 시작하는 셀은 실행되지 않고 파일로 저장되므로, 두 파일을 열어 볼 수 있습니다.
-# 학습이 끝나면 트레이너마다 에폭(epoch)별로 걸린 시간과 **트래픽**(traffic), 곧 요청한 데이터의
-# 양을 파일에 기록합니다.
+# 학습이 끝나면 트레이너마다 에폭(epoch)별로 걸린 시간과 **트래픽**(traffic), 곧 요청과 응답으로
+# 오간 데이터의 양을 파일에 기록합니다.
 
 # %% [markdown] slot="script" lang="zh"
 # 行数一致；在同一张图上，每一种请求及其响应的消息头大小都固定。库的用时还包括消息编码的时间。
@@ -542,9 +542,9 @@ if runs_jobs:
 # %% [markdown] slot="time" lang="en"
 # All counts agree to the last byte: a sample depends only on the random seed, the epoch, the batch,
 # the layer and the node. So the trainers of the real job request the same data as the simulated
-# ones, and the same encoder determines the size of all messages. The bytes that TCP and IP add are
-# not counted, nor are the model's gradients, which torch exchanges itself. `"gradients"` counts
-# only the gradients of distributed embeddings, which this model does not use.
+# ones, and the same encoder determines the size of all messages. The bytes that encryption, TCP and
+# IP add are not counted, nor are the model's gradients, which torch exchanges itself. `"gradients"`
+# counts only the gradients of distributed embeddings, which this model does not use.
 #
 # ## What it costs: time
 #
@@ -556,16 +556,16 @@ if runs_jobs:
 #
 # The library is more precise: during the simulation, it measures the time spent on sampling, on
 # computing and on answering requests; it adds a fixed cost for each request, and lets simultaneous
-# transfers share a link and simultaneous work share the processors. One bound needs no simulator:
+# transfers share a link and simultaneous work share the processors. One bound needs only the bytes:
 # over a link of $b$ bits per second, $n$ bytes take at least $8n/b$ seconds.
 
 # %% [markdown] slot="time" lang="ko"
 # 센 값은 1바이트까지 모두 일치하며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치,
 # 계층, 노드만으로 정해집니다. 따라서 실제 작업의 트레이너도 시뮬레이션에서와 똑같은 데이터를
-# 요청하고, 양쪽이 같은 인코더를 쓰므로 메시지의 크기도 같습니다. 다만 TCP와 IP에서 덧붙는 바이트와,
-# torch가 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산 임베딩의
-# 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
-#
+# 요청하고, 양쪽이 같은 인코더를 쓰므로 메시지의 크기도 같습니다. 다만 암호화와 TCP, IP에서 덧붙는
+# 바이트와, torch가 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. 트래픽의 종류
+# `"gradients"`는 분산 임베딩의 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
+# 
 # ## 비용: 시간
 #
 # 실제 네트워크가 없으므로 전송 시간은 계산으로 구해야 합니다. 아래 함수는 학습 한 단계의 시간을
@@ -576,24 +576,24 @@ if runs_jobs:
 #
 # 라이브러리의 계산은 더 정밀합니다. 시뮬레이션하는 동안 샘플링과 계산, 응답에 걸린 시간을 재고,
 # 요청마다 고정 비용을 더하며, 여러 프로세스가 링크와 프로세서를 동시에 나누어 써서 느려지는 정도도
-# 반영합니다. 시뮬레이터 없이 구할 수 있는 하한도 있습니다. 초당 $b$비트를 보내는 링크로 $n$바이트를
-# 보내려면 적어도 $8n/b$초가 걸립니다.
+# 반영합니다. 바이트 수만 알면 구할 수 있는 하한도 있습니다. 초당 $b$비트를 보내는 링크로
+# $n$바이트를 보내려면 적어도 $8n/b$초가 걸립니다.
 
 # %% [markdown] slot="time" lang="zh"
-# 各项计数完全一致，一个字节也不差。这不是巧合：采样结果只取决于随机种子、轮、批次、层和节点，所以
-# 真实的训练器请求的数据与模拟中的相同；真实的消息和模拟的消息，大小也由同一个编码器决定。没有计入
-# 的，是 TCP 和 IP 附加的字节，以及由 torch 自行交换的模型梯度（gradient）。`"gradients"` 指的是分布
-# 式嵌入（distributed embedding）的梯度，而这个模型没有分布式嵌入。
+# 各项计数完全一致，一个字节也不差。这不是巧合：采样结果只取决于随机种子、轮、批次、层和节点，所以真
+# 实的训练器请求的数据与模拟中的相同；真实的消息和模拟的消息，大小也由同一个编码器决定。没有计入的，
+# 是加密、TCP 和 IP 附加的字节，以及由 torch 自行交换的模型梯度（gradient）。通信量中另有一类消息名
+# 为 `"gradients"`，指的是分布式嵌入的梯度，而这个模型没有分布式嵌入。
 #
 # ## 开销：时间
 #
 # 没有真实的网络，传输时间只能靠计算得出。下面的函数计算一步的时间，结果应当与小模拟器相同。在每一步
 # 中，训练器每发出一组请求，就要等待两倍的延迟（latency），即一去一回，此外还要等链路传完数据。最慢
 # 的训练器完成之后，再对梯度做全归约（all-reduce）：$R$ 个训练器排成一个环，梯度共 $B$ 字节，每个训
-# 练器要发送 $2B(R-1)/R$ 字节。
-#
+# 练器要发送 $2B(R-1)/R$ 字节，每次传送还要加上一份延迟。
+# 
 # 库的计算更细：在模拟时实测采样、计算和响应的时间，给每次请求加上固定开销；多方同时使用链路或处理器
-# 时，分摊其带宽（bandwidth）或算力。有一个下界不用模拟器也能算出：如果链路每秒传送 $b$ 比特，那么
+# 时，分摊其带宽（bandwidth）或算力。有一个下界只凭字节数就能算出：如果链路每秒传送 $b$ 比特，那么
 # $n$ 个字节至少需要 $8n/b$ 秒。
 
 
@@ -703,9 +703,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="zh"
 # 字节数完全相等，秒数则未必。我们在两台空闲的计算机上各测过一次，真实的一轮所用的时间分别是预测的
-# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个模型不考虑处理器的缓存（cache）、共用的内
-# 存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来比较各种选择，而不
-# 是预测具体的时间。
+# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个预测时间的模型不考虑处理器的缓存
+# （cache）、共用的内存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用
+# 来比较各种选择，而不是预测具体的时间。
 #
 # ## 从 1 台到 64 台机器
 #
@@ -741,7 +741,7 @@ plt.show()
 # Choose the network, the method and the number of machines, up to 64. Each new number takes several
 # seconds to simulate. Left: what each machine receives from each of the others; right: the time of
 # an epoch, next to that on one machine. Without a running kernel, you see four of the settings
-# instead. The cell after it compares the networks for the largest number of `counts`.
+# instead. The last cell of this section compares the networks for the largest number in `counts`.
 
 # %% [markdown] slot="explore" lang="ko"
 # 머신이 많을수록 필요한 노드가 다른 머신에 있는 경우가 많아지므로, 오가는 바이트의 총량도
@@ -801,8 +801,8 @@ assert is_far, "far from the ideal speedup"
 # %% [markdown] slot="summary" lang="en"
 # On a slow network, most of the time is spent fetching rows, performing the all-reduce and waiting;
 # there METIS saves the most time. On a fast one, the bytes cost little, but each request still
-# costs a round trip and a fixed amount of processor time. So with batches this small, even 16
-# machines are far from 16 times as fast as one. Lesson 10 examines which of these limits a job.
+# costs a round trip and a fixed amount of processor time. So with batches this small, 16 machines
+# are far from 16 times as fast as one even then. Lesson 10 examines which of these limits a job.
 #
 # ## Summary
 #
@@ -812,8 +812,8 @@ assert is_far, "far from the ideal speedup"
 # - A real job on the same parts sent the same number of bytes, for all kinds of traffic.
 # - Time is computed from measured work and a model of the network; `retimed` computes it for a
 #   different network without another run.
-# - A good partition saves half of the bytes or more compared with random parts; additional machines
-#   add to the total.
+# - On four machines, a good partition saved more than half of the bytes compared with random parts;
+#   additional machines add to the total.
 #
 # ## Exercises
 #
@@ -846,10 +846,10 @@ assert is_far, "far from the ideal speedup"
 #   그 양을 정확히 셀 수 있습니다.
 # - 바이트 행렬의 $i$행 $j$열은 머신 $i$가 머신 $j$에서 받은 바이트 수입니다.
 # - 같은 파티션으로 실행한 실제 작업에서도 트래픽의 종류마다 바이트 수가 똑같았습니다.
-# - 시간은 측정한 작업 시간과 네트워크 모델로 계산합니다. `retimed`를 쓰면 다시 실행하지 않고 다른
-#   네트워크에서 걸릴 시간을 계산할 수 있습니다.
-# - 오가는 바이트는 그래프를 잘 나누면 절반 이하로 줄고, 머신을 늘리면 늘어납니다.
-#
+# - 시간은 샘플링과 계산, 응답에 걸린 시간을 잰 값과 네트워크 모델로 계산합니다. `retimed`를 쓰면
+#   다시 실행하지 않고 다른 네트워크에서 걸릴 시간을 계산할 수 있습니다.
+# - 오가는 바이트는 머신이 네 대일 때 그래프를 잘 나누면 절반 아래로 줄고, 머신을 늘리면 늘어납니다.
+# 
 # ## 연습 문제
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
@@ -879,13 +879,13 @@ assert is_far, "far from the ideal speedup"
 # - 字节矩阵的第 $i$ 行第 $j$ 列，是机器 $i$ 从机器 $j$ 收到的字节数。
 # - 在同样的分区上，真实的作业传送的字节数与模拟的相同，各种消息都是如此。
 # - 时间由实测的处理时间和网络模型算出；用 `retimed` 可以算出在另一个网络上的时间，不必重新运行。
-# - 切得好，能省下一半以上的字节；机器越多，传送的字节也越多。
-#
+# - 四台机器时，切得好能省下一半以上的字节；机器越多，传送的字节也越多。
+# 
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。 [解答](../solutions/zh/07_cluster_on_a_laptop.ipynb)随本课
-# 提供。
+# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/07_cluster_on_a_laptop.ipynb)随本课提
+# 供。
 #
 # 1. 在小图中，假设训练器 0 的小批次只有节点 2。它要向机器 1 请求多少个节点的邻居、多少个节点的特
 #    征？用含两个数的列表作答。

@@ -309,8 +309,9 @@ print("their type-wise IDs:   ", ids.tolist())
 # ## Sampling with types
 #
 # Seeds can be given as type-wise IDs, in a dictionary; these are the new IDs, not those of the
-# first figure. The **frontier** then has the types of the graph. A fanout applies to each seed
-# *and* each edge type: with a fanout of 1, a film gets at most one edge of each type.
+# first figure. The **frontier** (the sampled edges) then has the types of the graph. A fanout
+# applies to each seed *and* each edge type: with a fanout of 1, a film gets at most one edge of
+# each type.
 #
 # Seeds can also be homogeneous IDs. The frontier then has one node type and one edge type, and
 # `edata[dgl.ETYPE]` gives the original type of each edge. With the same random seed, the sample
@@ -339,8 +340,8 @@ print("their type-wise IDs:   ", ids.tolist())
 # 않습니다.
 
 # %% [markdown] slot="typed" lang="zh"
-# 所有 ID 都与手动计算的相同。边也按同样的方式编号：先是分区 0 的四条“不喜欢”和两条“喜欢”，再是分区
-# 1 的两条“不喜欢”和三条“喜欢”。
+# 所有节点的 ID 都与手动计算的相同。边也按同样的方式编号：先是分区 0 的四条“不喜欢”和两条“喜欢”，再
+# 是分区 1 的两条“不喜欢”和三条“喜欢”。
 #
 # ## 带类型的采样
 #
@@ -566,8 +567,8 @@ plt.show()
 
 # %% [markdown] slot="relations" lang="zh"
 # 如果不考虑类型，就会有一个分区的电影数远高于平均值。考虑类型之后，每种类型都分得更均匀；为此多切断
-# 了多少边（edge cut），可以比较输出中的两个比例。METIS 没有用到城市信息，但从右边的插图可以看到，它
-# 仍把同一城市的用户分到了一起。（如果没有 pymetis 包，例如在 Windows 上，则改用 LDG。）
+# 了多少边，可以比较输出中的两个比例。METIS 没有用到城市信息，但从右图可以看到，它仍把同一城市的用户
+# 分到了一起。（如果没有 pymetis 包，例如在 Windows 上，则改用 LDG。）
 #
 # ## 用同构 ID 训练 R-GCN
 #
@@ -801,8 +802,8 @@ print("equal rows, shapes:", {ntype: tuple(rows.shape) for ntype, rows in other.
 #
 # ## 验证：ID 转换与采样
 #
-# 第一，分别切成 1、2、4 个分区，检查每个节点和每条边：两个方向的转换应当互为逆变换，两种 ID 的所有
-# 者也应当相同。
+# 第一，分别切成 1、2、4 个分区，检查每个节点和每条边：两个方向的转换应当互为逆变换，用两种 ID 查到
+# 的所有者也应当相同。
 #
 # 第二，带类型的小批次（mini-batch）应当与切分无关。先在内存中的整张图上采样，再在各个分区上采样，并
 # 把块中的 ID 换回原始 ID。每种类型的节点和边都应当完全相同，连顺序也相同。
@@ -858,7 +859,8 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 # In each step, every input row that another part owns is transferred: 32 bytes for a film's
 # features, 64 for a user's embedding (the gradient that is sent back is not counted). For four
 # trainers, each with 64 seeds from its own part, `traffic` counts edges by type and bytes by owner.
-# A fanout may be a dictionary, so we also train with smaller fanouts for dislikes or likes.
+# A fanout may be a dictionary, so we train three more times: twice with a smaller fanout for
+# dislikes, once without likes.
 
 # %% [markdown] slot="cost" lang="ko"
 # 블록의 내용은 그래프를 나눈 방식과 관계가 없습니다. 따라서 학습 노드의 순서와 매개변수(임베딩
@@ -869,8 +871,8 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 # 학습 단계마다 다른 파티션이 소유한 입력 행을 모두 가져와야 합니다. 영화의 피처는 32바이트,
 # 사용자의 임베딩은 64바이트입니다. 임베딩의 그래디언트(gradient)도 되돌려 보내야 하지만 여기서는
 # 세지 않습니다. 트레이너 네 개가 각각 자기 파티션의 시드 64개를 처리할 때, `traffic`은 타입별 에지
-# 수와, 읽는 행의 소유자별 바이트 수를 셉니다. 팬아웃은 딕셔너리로도 지정할 수 있으므로, 싫어요나
-# 좋아요의 팬아웃을 줄여서도 학습해 봅니다.
+# 수와, 읽는 행의 소유자별 바이트 수를 셉니다. 팬아웃은 딕셔너리로도 지정할 수 있으므로, 싫어요의
+# 팬아웃을 두 번 줄이고 좋아요를 한 번 빼서, 세 번 더 학습해 봅니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 块的内容与图的切分方式无关，所以无论有几个分区，只要训练节点的顺序和初始参数（包括嵌入）相同，训练
@@ -880,8 +882,8 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 #
 # 每一步都要传输属于其他分区的输入行：电影的特征是 32 字节，用户的嵌入是 64 字节，嵌入的梯度
 # （gradient）还要传回去。设有四个训练器，每个处理自己分区的 64 个种子，`traffic` 按类型统计边数，按
-# 所有者统计读取的字节数，传回的梯度不计在内。扇出也可以用字典给出。下面借此分两次训练，一次减少“不
-# 喜欢”的边，一次减少“喜欢”的边，并比较训练结果。
+# 所有者统计读取的字节数，传回的梯度不计在内。扇出也可以用字典给出。下面借此再训练三次，两次减少“不
+# 喜欢”的边，一次去掉“喜欢”的边，并比较训练结果。
 
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]

@@ -14,10 +14,10 @@
 # # 여러 머신에서 작업 실행하기
 #
 # 분산 작업을 위해 작성하는 스크립트는 하나뿐이지만, 작업을 시작하면 여러 머신에서 많은 프로세스가
-# 실행됩니다. 이 머신들은 대개 디스크를 공유하지 않습니다. 그래서 파티션(partition)을 각 머신에
-# 복사하고, 모든 프로세스를 시작하고, 그중 하나에 장애가 생기면 이를 감지하여 나머지를 종료하는
-# 프로그램이 필요합니다. 이 프로그램을 **런처**(launcher)라고 합니다. 레슨을 마치면 다음과 같은 일을
-# 할 수 있습니다.
+# 실행됩니다. 이 머신들은 대개 디스크를 공유하지 않습니다. 그래서 먼저 파티션(partition)을 각 머신에
+# 복사해야 합니다. 그다음에는 모든 프로세스를 시작하고, 그중 하나에 장애가 생기면 이를 감지하여
+# 나머지를 종료하는 프로그램이 필요합니다. 이 프로그램을 **런처**(launcher)라고 합니다. 레슨을
+# 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 작업을 이루는 프로세스에는 무엇이 있고, 무엇이 각 프로세스를 시작하며, 각 프로세스가 무슨 일을
 #   하는지 설명하기
@@ -285,9 +285,9 @@ for path in (ip_config, wrong):
 #
 # ## Copy and check the parts
 #
-# Machine $i$ needs the graph's JSON file, part $i$, the scripts and `ip_config.txt`, in a folder
-# called its **workspace**. On a cluster, one command copies them over ssh, which must not prompt:
-# use key authentication, and log in once by hand so that the host key is known.
+# Machine $i$ needs the graph's JSON file, part $i$ and the scripts, in a folder called its
+# **workspace**. On a cluster, one command copies them over ssh, which must not prompt: use key
+# authentication, and log in once by hand so that the host key is known.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -311,10 +311,10 @@ for path in (ip_config, wrong):
 #
 # ## 파티션을 복사하고 확인하기
 #
-# 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트, `ip_config.txt`가 필요합니다. 이 파일들을
-# 두는 폴더를 **작업 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해
-# 복사할 수 있습니다. 이때 ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록
-# 설정하고, 머신마다 한 번씩 직접 로그인하여 호스트 키(host key)를 등록해 두십시오.
+# 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트가 필요합니다. 이 파일들을 두는 폴더를 **작업
+# 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해 복사할 수 있습니다. 이때
+# ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록 설정하고, 머신마다 한 번씩 직접
+# 로그인하여 호스트 키(host key)를 등록해 두십시오.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -339,9 +339,9 @@ for path in (ip_config, wrong):
 #
 # ## 复制并检查分区
 #
-# 机器 $i$ 需要图的 JSON 文件、分区 $i$、脚本和 `ip_config.txt`，存放它们的文件夹称为**工作目录**
-# （workspace）。在集群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥
-# 代替密码登录，并事先手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
+# 机器 $i$ 需要图的 JSON 文件、分区 $i$ 和脚本，存放它们的文件夹称为**工作目录** （workspace）。在集
+# 群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥代替密码登录，并事先
+# 手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -398,7 +398,7 @@ for part, workspace in enumerate(machines):
 # %% [markdown] slot="doctor" lang="zh"
 # 每台机器都能打开自己的分区，而且只存有这一个分区。
 #
-# `gnnlab doctor` 检查有没有会妨碍作业运行的问题：指定 `--ip_config` 时检查所有机器，否则只检查这台
+# `gnnlab doctor` 检查是否存在妨碍作业运行的问题：指定 `--ip_config` 时检查所有机器，否则只检查这台
 # 计算机。下面把特征中的一个比特翻转，运行 `doctor`，再把它改回来。`--lang` 选择消息的语言：英语、韩
 # 语或中文。
 
@@ -426,7 +426,7 @@ assert broken != status, "the flipped bit should make the difference"
 #
 # ## One program for all roles
 #
-# Servers and trainers run the same script, `train.py`, which imports three files. `report.py`
+# Servers and trainers run the same script, `train.py`, which uses three more files. `report.py`
 # prints lines with timestamps; `model.py` defines the model. In `join.py`, the roles diverge: in a
 # server, `initialize` does not return but answers requests; in a trainer, it returns when all
 # servers have answered. Before that, it starts the trainer's **samplers**, processes that prepare
@@ -467,9 +467,9 @@ assert broken != status, "the flipped bit should make the difference"
 #
 # 服务器和训练器运行同一个脚本，它由四个文件组成。`report.py` 打印带时刻的信息，每条一行；`model.py`
 # 定义模型。在 `join.py` 中，各个角色开始分工：在服务器上，`initialize` 不返回，而是响应请求；在训练
-# 器上，所有服务器都有响应之后，它才返回。在此之前，它会启动训练器的**采样器**（sampler），也就是提
-# 前为训练器准备小批次（mini-batch）的进程。（它们代替了 torch `DataLoader` 的 `num_workers`：那种工
-# 作进程由训练器派生而来，无法使用训练器与服务器之间的连接。）
+# 器上，所有服务器都有响应之后，它才返回。在此之前，它会启动训练器的**采样器进程**（sampler
+# process），也就是提前为训练器准备小批次（mini-batch）的进程。（它们代替了 torch `DataLoader` 的
+# `num_workers`：那种工作进程由训练器派生而来，无法使用训练器与服务器之间的连接。）
 #
 # 训练器 $r$ 负责第 $r$ 份训练节点。只有一个进程时，两份都由它负责，并且交错排列；这样，大小为 32 的
 # 一个批次就与大小为 16 的两个批次含有相同的节点，最后的验证需要这一点。为了使两份一样大，划分时可能
@@ -673,7 +673,7 @@ print("2:", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="ko"
 # `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버(1번 줄)와
-# 트레이너(2번 줄)는 모두 모듈을 불러오는 데 몇 초씩 걸리므로, 에이전트는 둘을 동시에 시작합니다.
+# 트레이너(2번 줄)는 모두 모듈을 불러오는 데 시간이 걸리므로, 에이전트는 둘을 동시에 시작합니다.
 # 그다음 트레이너는 모든 서버가 응답할 때까지 기다립니다. 프로세스의 역할과 번호, 그래프의 경로,
 # 키는 환경 변수로 전달됩니다. 다른 프로세스의 주소도 마찬가지이지만 여기에는 대부분 출력하지
 # 않았습니다. 키는 작업을 실제로 시작할 때 만들어집니다.
@@ -685,8 +685,8 @@ print("2:", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="zh"
 # `launch` 通过 ssh 在每台主机上启动一个**代理**（agent），见输出中标号为 0 的行。服务器（标号 1）和
-# 训练器（标号 2）加载模块都要几秒，所以代理同时启动两者；训练器随后等到所有服务器都有响应为止。每个
-# 进程通过环境变量得知自己的角色、编号、图的路径和密钥；密钥要到作业真正启动时才生成。
+# 训练器（标号 2）加载模块都要花一段时间，所以代理同时启动两者；训练器随后等到所有服务器都有响应为
+# 止。每个进程通过环境变量得知自己的角色、编号、图的路径和密钥；密钥要到作业真正启动时才生成。
 #
 # 设 `num_machines=2` 时，代理是本 Notebook 的子进程，不需要 ssh，其余完全相同。这次每个训练器有一个
 # 采样器进程。第 2 轮结束后，事先开启的一个线程会列出所有进程，然后杀死服务器 1，就像内存不足时操作
@@ -722,7 +722,8 @@ over.set()
 # %% [markdown] slot="failure" lang="en"
 # Lines with `|` were printed by a process; the others come from the launcher and say how many
 # processes per machine and role have connected, started, become ready or ended. Within seconds, all
-# processes on both machines had ended. Without supervision, the job would have waited forever.
+# processes on both machines had ended. Without supervision, the others would have waited until the
+# timeout.
 
 # %% [markdown] slot="failure" lang="ko"
 # `|`가 있는 줄은 각 프로세스가, 나머지는 런처가 출력한 것입니다. 런처의 줄은
@@ -905,8 +906,8 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 #
 # ## 从检查点恢复运行
 #
-# 带上 `--resume 1` 再次启动作业，这次不启用采样器进程。每台机器都从所有机器共有的最新检查点中，
-# 读取属于自己的部分。
+# 带上 `--resume 1` 再次启动作业，这次不启用采样器进程。每台机器都从所有机器上都有的最新检查点中，读
+# 取属于自己的部分。
 
 # %% slot="resume-code" tags=["nbval-ignore-output"]
 needs_unix()
@@ -926,8 +927,7 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # Messages consist of a short header and raw bytes; data types, sizes and IDs are checked before
 # use, and nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own
-# connections (to find each other and to exchange gradients) are unprotected, so run jobs behind a
-# firewall.
+# connections (between trainers, for gradients) are unprotected, so run jobs behind a firewall.
 #
 # ## Check that they agree
 #
@@ -965,12 +965,12 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## 安全
 #
-# 任何人只要能连上服务器的端口，就可以向它发送请求。因此，服务器和客户端之间使用 TLS 1.3（浏览器访
-# 问 `https` 网站时用的也是 TLS）：既验证对方的身份，也加密往来的全部内容。一般的网站只由服务器出示
-# **证书**（certificate），这里则是双向认证，双方都要用证书证明自己属于这个作业。`launch` 为每个作
-# 业新建一个证书颁发机构（CA），用它签发该作业的证书；拿不出这样的证书和对应的私钥，握手就会失败，
-# 连接随即断开。私钥由各台机器上的代理在当地生成，始终不离开那台机器，也不会出现在 `ps` 能看到的命
-# 令行参数中。
+# 任何人只要能连上服务器的端口，就可以向它发送请求。因此，服务器和客户端之间使用 TLS 1.3（浏览器访问
+# `https` 网站时用的也是 TLS）：既验证对方的身份，也加密往来的全部内容。一般的网站只由服务器出示
+# **证书**（certificate），这里则是双向认证，双方都要用证书证明自己属于这个作业。`launch` 为每个作业
+# 新建一个证书颁发机构（CA），用它签发该作业的证书；拿不出这样的证书和对应的私钥，握手就会失败，连接
+# 随即断开。私钥由各台机器上的代理在本机生成，始终不离开本机，也不会出现在 `ps` 能看到的命令行参数
+# 中。
 #
 # 即使消息来自同一作业的其他进程，gnnlab 也会先检查再使用。pickle 在反序列化时可以执行任意代码，所以
 # gnnlab 从不用它解析收到的数据：每条消息由简短的消息头和原始字节组成，数据类型、大小以及节点和边的
@@ -1143,8 +1143,8 @@ plt.show()
 #
 # ## 내 클러스터에서 실행하기
 #
-# 머신에 `ssh`로 직접 로그인할 수 있다면 목록만 있으면 되고, 런처는 그렇게 로그인할 수 있는
-# 컴퓨터라면 어디에서든 실행할 수 있습니다. `copy_files`를 실행한 다음 이렇게 입력합니다.
+# 머신에 `ssh`로 직접 로그인할 수 있다면 머신 목록만 있으면 됩니다. `copy_files`를 실행한 다음
+# 이렇게 입력합니다.
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -1213,8 +1213,7 @@ plt.show()
 #
 # ## 在你的集群上
 #
-# 如果可以用 `ssh` 直接登录各台机器，有机器列表文件就够了；启动器在任何一台能这样登录的计算机上都可
-# 以运行。运行 `copy_files` 之后，输入：
+# 如果可以用 `ssh` 直接登录各台机器，有机器列表文件就够了。运行 `copy_files` 之后，输入：
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json

@@ -2,7 +2,7 @@
 # # What to buy: a scaling study
 #
 # Training is too slow. Do you need more machines, a faster network, or memory for a cache? Or is a
-# better partition enough? So we start with a **cost model**, a formula for the time of a training
+# better partition enough? We start with a **cost model**, a formula for the time of a training
 # step, and check it with the simulator. By the end of this lesson, you will be able to
 #
 # - derive the bytes and the time of a training step from a few counts;
@@ -43,7 +43,7 @@
 # - 检验成本模型，并说明它忽略了什么；
 # - 找出作业的瓶颈：网络、处理器，还是等待；
 # - 评价缓存、扇出（fanout）、数据类型、批次大小和分区的效果，并按实际价格选择机器；
-# - 为一张内存放不下的图制定计划，放在硬盘上或分到多台机器上，并说明每个估计值的不确定程度。
+# - 为一张内存放不下的图制定计划（放在硬盘上，还是分到多台机器上），并说明每个估计值的不确定程度。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
@@ -378,9 +378,10 @@ assert 2 * sum(ms[100]) > sum(ms[10]), "100 Gbit/s: the time is halved"
 # ## 라이브러리 사용하기
 #
 # 레슨 07의 시뮬레이터는 학습 스크립트를 고치지 않고 트레이너별로 번갈아 실행하면서, 모든 메시지를
-# 세고 이 컴퓨터의 프로세서에서 각 작업에 걸린 시간을 잽니다. `train`은 그런 스크립트를 함수로 옮긴
-# 것으로, 모델의 매개변수와 캐시의 적중 횟수를 반환합니다. `prefetch=0`이면 로더는 루프가 미니배치를
-# 요구할 때 비로소 미니배치를 만듭니다. 따라서 식에서처럼 모든 일이 차례대로 일어납니다.
+# 세고 이 컴퓨터의 프로세서에서 샘플링과 계산, 요청 처리에 걸린 시간을 잽니다. `train`은 그런
+# 스크립트를 함수로 옮긴 것으로, 모델의 매개변수와 캐시의 적중 횟수를 반환합니다. `prefetch=0`이면
+# 로더는 루프가 미니배치를 요구할 때 비로소 미니배치를 만듭니다. 따라서 식에서처럼 모든 일이
+# 차례대로 일어납니다.
 
 # %% [markdown] slot="train" lang="zh"
 # 在 1 Gbit/s 时，传输特征所用的时间远远超过其他各项。从 10 Gbit/s 提高到 100 Gbit/s，三项之和只减少
@@ -389,8 +390,8 @@ assert 2 * sum(ms[100]) > sum(ms[10]), "100 Gbit/s: the time is halved"
 # ## 使用库
 #
 # 使用第 07 课的模拟器，无需修改训练脚本：它轮流运行各个训练器，统计每一条消息，并测量各项工作在这个
-# 处理器上所用的时间。`train` 就是这样一个脚本，它返回模型的参数和缓存的命中次数。设 `prefetch=0`
-# 之后，加载器要等循环需要小批次时才生成它，所以各项工作依次进行，与公式一样。
+# 处理器上所用的时间。`train` 相当于这样一个脚本，只是写成了函数，它返回模型的参数和缓存的命中情况。
+# 设 `prefetch=0` 之后，加载器要等循环需要小批次时才生成它，所以各项工作依次进行，与公式一样。
 
 
 # %% slot="model-code"
@@ -467,7 +468,7 @@ assert alone.epochs[-1].seconds < 3 * base.epochs[-1].seconds, "3 times as fast"
 # ## 확인하기
 #
 # 첫째, 시뮬레이션한 트레이너들이 요청한 행의 수는 직접 센 수와 정확히 같을까요? 둘째, 실제로 잰
-# 작업(샘플링, 계산, 요청 처리)에 시간이 전혀 들지 않는다면, 시뮬레이터가 예측한 시간은 식으로 구한
+# 일(샘플링, 계산, 요청 처리)에 시간이 전혀 들지 않는다면, 시뮬레이터가 예측한 시간은 식으로 구한
 # 시간과 같을까요?
 
 # %% [markdown] slot="prove" lang="zh"
@@ -499,7 +500,7 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="en"
 # Not one row more or fewer; the message headers add 0.01% to the bytes. The formula's time is 6% to
-# 15% too short: it knows only averages, while all trainers wait for the one with the most to fetch,
+# 14% too short: it knows only averages, while all trainers wait for the one with the most to fetch,
 # and it omits the servers' processor time and the neighbor lists.
 #
 # ## What is the bottleneck?
@@ -511,7 +512,7 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="ko"
 # 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은
-# 6~15% 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
+# 6~14% 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
 # 기다리기 때문입니다. 서버가 요청을 처리하는 시간과 이웃 목록도 식에는 빠져 있습니다.
 #
 # ## 병목은 무엇인가
@@ -523,7 +524,7 @@ for speed in (1, 10, 25, 100):
 # **병목**(bottleneck)입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间短了 6% 到 15%，因为它
+# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间短了 6% 到 14%，因为它
 # 只考虑平均值，而实际上，所有训练器都要等待取数据最多的那一个；服务器处理请求和传输邻居列表的时间，
 # 公式也没有计入。
 #
@@ -568,12 +569,12 @@ assert abs(timed[25].seconds - timed[100].seconds) < 1e-6, "100 Gbit/s changed t
 #
 # ## 돈이 들지 않는 방법
 #
-# `predict`는 그대로 두는 경우까지 다섯 가지 설정에 식을 적용합니다. 작업 시간이 읽는 행의 수에
-# 비례한다는 보장은 없습니다. 팬아웃이 5이면 한 단계에 읽는 행은 60% 줄지만, 작업 시간은 그만큼 줄지
-# 않을 수 있습니다. 그래서 `work`는 트레이너 하나가 맡는 시드 노드 수와 팬아웃으로 머신 한 대에서
-# $t$를 잽니다. 시뮬레이터로는 이 다섯 가지에 두 가지를 더해 시험합니다. 스레드로 미니배치를 미리
-# 만드는 방법과 남는 메모리에 캐시를 두는 방법입니다. 막대는 시뮬레이터로, 마름모는 식으로 구한
-# 값입니다.
+# `predict`는 그대로 두는 경우까지 다섯 가지 설정에 식을 적용합니다. 샘플링과 계산에 드는 시간이
+# 읽는 행의 수에 비례한다는 보장은 없습니다. 팬아웃이 5이면 한 단계에 읽는 행은 60% 줄지만, 이
+# 시간은 그만큼 줄지 않을 수 있습니다. 그래서 `work`는 트레이너 하나가 맡는 시드 노드 수와
+# 팬아웃으로 머신 한 대에서 $t$를 잽니다. 시뮬레이터로는 이 다섯 가지에 두 가지를 더해 시험합니다.
+# 스레드로 미니배치를 미리 만드는 방법과 남는 메모리에 캐시를 두는 방법입니다. 막대는 시뮬레이터로,
+# 마름모는 식으로 구한 값입니다.
 
 # %% [markdown] slot="choices" lang="zh"
 # 在这里保存的运行结果中，1 Gbit/s 时瓶颈是网络，从 10 Gbit/s 起瓶颈是计
@@ -933,7 +934,7 @@ for (*_, one), (*_, other) in zip(*both):
     assert all(map(torch.equal, content(one), content(other))), "the blocks differ"
     lists += sum(block.num_dst_nodes() for block in one)
 info, steps = saving.cache_info(), len(both[0])
-print(f"{info.hits / (info.hits + info.misses):.0%} of the rows are in memory")
+print(f"{info.hits / (info.hits + info.misses):.0%} of the rows read were in memory")
 ms = {name: 1000 * (info.misses + lists) / steps / rate for name, rate in DISKS.items()}
 ms["1 Gbit/s"] = 1000 * info.misses / steps * (8 + ROW) / gbit(1).bytes_per_second
 for name, time in ms.items():
@@ -951,7 +952,8 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # and a million training nodes? We cannot try it, but can plan, if each number has a source and a
 # range.
 #
-# - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID, make 72 GB.
+# - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID in 64 bits,
+#   make 72 GB.
 # - **Counted here per seed, to be scaled**: a trainer reads 68 nodes with the random partition, 58
 #   with METIS; 74% and 36% of them are remote.
 # - **Measured here**: the seconds per row.
@@ -974,7 +976,8 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # 무엇이 얼마나 필요할까요? 여기서 직접 실행해 볼 수는 없지만 계획은 세울 수 있습니다. 다만 수치마다
 # 출처를 밝히고, 값 하나가 아니라 범위로 나타내야 합니다.
 #
-# - **계산한 값**: 노드마다 400바이트, 에지마다 출발 노드와 ID에 16바이트가 들어 모두 72 GB입니다.
+# - **계산한 값**: 노드마다 400바이트, 에지마다 64비트인 출발 노드와 ID에 16바이트가 들어 모두 72
+#   GB입니다.
 # - **여기서 센 값**(시드 노드 수를 곱해서 씁니다): 트레이너가 시드 노드 하나당 읽는 노드는 무작위로
 #   나누면 68개, METIS로 나누면 58개이며, 그 가운데 각각 74%와 36%가 원격 노드입니다.
 # - **여기서 잰 값**: 행당 시간.
@@ -986,16 +989,16 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # 상한은 $11 \cdot 11 = 121$입니다.
 
 # %% [markdown] slot="ahead" lang="zh"
-# 得到的块与从内存读取时完全相同。这么多页，机械硬盘读起来太慢；而较快的 SSD 所用的时间，与
-# 用 1 Gbit/s 的链路获取这些行差不多。`prefetch` 让模型计算时就提前读取；详见[英文文
-# 档](../../docs/planning.md)。
+# 得到的块与从内存读取时完全相同。这么多页，机械硬盘读起来太慢；而较快的 SSD 所用的时间，与用 1
+# Gbit/s 的链路获取这些行差不多。`prefetch` 可以在模型计算的同时提前读取；详
+# 见[英文文档](../../docs/planning.md)。
 #
 # ## 超出单机的规模
 #
 # 假如一张图有 1 亿个节点、20 亿条边，每个节点有 100 个 float32 特征，训练节点有 100 万个，需要多少
 # 资源？这里无法实际运行，但可以做计划，只要每个数都注明来源，并且给出范围而不是单个值。
 #
-# - **算出的**：每个节点 400 字节，每条边的源节点和 ID 共 16 字节，合计 72 GB。
+# - **算出的**：每个节点 400 字节，每条边的源节点和 ID 各占 64 位，共 16 字节，合计 72 GB。
 # - **在这里数出、再按种子节点数放大的**：平均每个种子节点，训练器在随机切分时要读取 68 个节
 #   点，用 METIS 时读取 58 个，其中远程节点分别占 74% 和 36%。
 # - **在这里测得的**：每行时间，即采样和计算的时间平均到读取的每一行。
@@ -1046,7 +1049,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
-# After a restart, run *Setup*; for `moving` (exercise 8), those down to the formula; for the
+# After a restart, run *Setup*; for `moving` (exercise 8), all cells down to the formula; for the
 # time printed after exercise 7, all. There are [solutions](../solutions/10_scaling_study.ipynb).
 #
 # 1. A batch of 1,000 seeds is sampled with fanouts 15, 10 and 5. How many nodes does it read at
@@ -1101,8 +1104,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다. 다만 8번의
-# `moving`을 쓰려면 식을 세운 셀까지, 7번 다음에 시간까지 출력하려면 모든 셀을 실행해야 합니다.
-# [풀이](../solutions/ko/10_scaling_study.ipynb)는 레슨과 함께 제공됩니다.
+# `moving`을 쓰려면 식을 세운 셀까지, 7번을 맞힌 뒤 에폭에 걸리는 시간까지 출력하려면 모든 셀을
+# 실행해야 합니다. [풀이](../solutions/ko/10_scaling_study.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 시드 노드 1,000개로 이루어진 배치를 팬아웃 15, 10, 5로 샘플링합니다. 읽는 노드는 최대 몇
 #    개입니까?
@@ -1136,14 +1139,14 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 以计划取一个范围：从小图用 METIS 时的 58 个，到没有任何节点重复的 121 个。余下的计划在练
 # 习 6 和 7 中完成，练习 8 则为一张更大的图做计划。
 #
-# ## 模型忽略了什么
-#
+# ## 成本模型忽略了什么
+# 
 # 使用 GPU 时，$t$ 会小得多，网络就会更早成为瓶颈。各个进程会争用内存带宽，交换机还要转发其他用户的
 # 数据；另一方面，全归约可以与反向传播同时进行。
 #
-# 所以在购买之前，先租两台机器用一小时，用 `gnnlab launch --trace` 运行几步，再根据测量结果修正模
-# 型。
-#
+# 所以在购买之前，先租两台机器用一小时，用 `gnnlab launch --trace` 运行几步，再根据测量结果修正成本
+# 模型。
+# 
 # ## 小结
 #
 # - 训练一步的时间由采样与计算、请求、特征传输和全归约四部分组成，由几个计数、测得的每行时间和网络的

@@ -96,7 +96,7 @@ torch.set_num_threads(1)
 # Eight nodes are divided between two machines. The trainer on machine 0, the blue one, makes two
 # passes over its four nodes, one node per batch. Each orange node that a batch needs is a **remote
 # row**: its features have to come over the network. We print the remote rows of each batch. Rings
-# mark the orange nodes that share an edge with a blue one.
+# mark the orange nodes with an edge into a blue one.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -104,15 +104,15 @@ torch.set_num_threads(1)
 # 노드 8개가 머신 두 대에 나뉘어 있습니다. 파란 노드를 가진 머신 0의 트레이너(trainer)는 자기 노드
 # 네 개를 한 배치에 하나씩, 두 번 되풀이해 처리합니다. 이때 배치에 필요한 주황색 노드의 피처는
 # 네트워크를 거쳐 가져와야 하며, 이것을 **원격 행**(remote row)이라고 합니다. 배치마다 어떤 원격
-# 행이 필요한지 출력해 봅시다. 그림에서 고리를 두른 노드는 파란 노드와 에지로 이어진 주황색
+# 행이 필요한지 출력해 봅시다. 그림에서 고리를 두른 노드는 파란 노드로 이어지는 에지가 있는 주황색
 # 노드입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
 #
 # 8 个节点分布在两台机器上。蓝色节点属于机器 0，它的训练器（trainer）每批处理自己的一个节点，四个节
-# 点共处理两遍。批次用到的橙色节点，其特征要通过网络获取，称为**远程行**（remote row）。下面打印每
-# 一批需要的远程行。图中带圆环的是与蓝色节点有边相连的橙色节点。
+# 点共处理两遍。批次用到的橙色节点，其特征要通过网络获取，称为**远程行**（remote row）。下面打印每一
+# 批需要的远程行。图中带圆环的是有边指向蓝色节点的橙色节点。
 
 # %% slot="toy-code"
 toy_src = [2, 6, 0, 4, 5, 1, 6, 7, 5, 3, 2, 4, 7]
@@ -502,7 +502,7 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수보다 낫기도 하고 못하기도
 # 했던 헤일로는 여기서 가장 나쁩니다. 그런데 VIP로 줄어드는 양은 논문보다 훨씬 적습니다.
 # $\alpha = 1$일 때 논문에서는 8%만 남지만 여기서는 32~39%가 남습니다. VIP를 잘못 구현한 것일까요?
-# 답은 "하한" 행에 있습니다. 논문의 VIP 비율은 모든 $\alpha$에서 하한보다도 작으므로, 여기서 쓴
+# 답은 ‘하한’ 행에 있습니다. 논문의 VIP 비율은 모든 $\alpha$에서 하한보다도 작으므로, 여기서 쓴
 # 그래프에서는 **어떤** 캐시를 써도 그 값에 이를 수 없습니다. 따라서 캐시 정책만이 원인일 수는
 # 없습니다. 요청되는 행이 다르다는 뜻이며, 그래프나 그래프를 나눈 방식, 샘플링 방법 가운데 무언가가
 # 다른 것입니다. 먼저 그래프를 살펴봅시다.
@@ -675,12 +675,12 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 #
 # ## Check: a simulated cluster requests the same rows
 #
-# All of this was counted without the library's distributed code. The simulator of lesson 07 runs
-# that code and counts its messages. On a small graph of four parts, we compare its counts with
-# ours: without a cache, with a Belady cache, and with **macro-batches**, which, as in BatchGNN,
-# combine several batches (here four) and fetch each row only once. Two more designs need only an
-# option: the graph's structure on every machine (FastSample), and features split by column, so that
-# activations are sent instead (P3).
+# All of this was counted without the library's client. The simulator of lesson 07 runs it and
+# counts its messages. On a small graph of four parts, we compare its counts with ours: without a
+# cache, with a Belady cache, and with **macro-batches**, which, as in BatchGNN, combine several
+# batches (here four) and fetch each row only once. Two more designs need only an option: the
+# graph's structure on every machine (FastSample), and features split by column, so that activations
+# are sent instead (P3).
 
 # %% [markdown] slot="check" lang="ko"
 # 캐시에 보관하는 행 하나당 줄어드는 전송량은 캐시가 가장 작을 때 가장 큽니다. VIP와 하한의 차이는
@@ -876,8 +876,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #   다르고 비교 기준도 알 수 없으므로, 논문의 배수는 그 조건에서만 성립하는 값입니다.
 # - BatchGNN의 3배는 속도입니다. 배치 네 개를 한꺼번에 처리할 때 줄어드는 행은 15~28%이므로,
 #   나머지는 메시지의 수가 줄고 길이가 늘거나 통신과 계산이 겹쳐서 얻은 효과일 것입니다.
-# - LABOR의 7배는 논문의 여러 그래프와 팬아웃 가운데 가장 큰 값입니다. 시드 노드끼리 이웃을 많이
-#   공유할수록 효과가 커집니다.
+# - LABOR의 7배는 논문에서 여러 그래프와 팬아웃으로 얻은 값 가운데 가장 큰 것입니다. 시드 노드끼리
+#   이웃을 많이 공유할수록 효과가 커집니다.
 # - FastSample로 줄어드는 바이트는 적지만, 배치마다 세 차례 보내던 요청 가운데 두 차례가 없어집니다.
 #   줄어드는 것은 대기 시간이므로 지연 시간(latency)이 길수록 유리합니다.
 # - P3는 은닉 계층의 폭이 작을 때 바이트를 적게 보냅니다. 그 한계는 팬아웃에 따라 달라집니다. 큰
@@ -904,8 +904,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - LABOR 的 7 倍，是论文在各张图、各种扇出下所得结果的最大值。种子节点共有的邻居越多，省得越多。
 # - FastSample 省下的字节很少，但每批的三次请求往返省掉了两次。省的是等待，延迟（latency）越高越划
 #   算。
-# - 隐藏层较窄时，P3 传送的字节更少。窄到多少才更少，取决于扇出：大图上用的是 P3 自己的 (25, 10)，这
-#   里用的是 SALIENT++ 的扇出，特征都是 100 维。至于能省多少时间，靠重放无从得知。
+# - 隐藏层较窄时，P3 传送的字节更少。窄到什么程度才会更少，取决于扇出：大图上用的是 P3 自己的 (25,
+#   10)，这里用的是 SALIENT++ 的扇出，特征都是 100 维。至于能省多少时间，靠重放无从得知。
 #
 # ## 重放回答不了哪些问题
 #
@@ -919,7 +919,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # %% [markdown] slot="leak" lang="en"
 # ## An accuracy too good to be true
 #
-# A replay shows no accuracy, but sampling can show that one is too high: the model saw the
+# A replay shows no accuracy, but sampling can show that one is too high because the model saw the
 # **future**. Each of 4,000 accounts must be judged on its day. After that, investigators link it to
 # accounts of its own kind; before, 60% of its links are to that kind. Times are on the edges. With
 # `time=`, the sampler takes no edge later than the seed's day (`seed_times`).
@@ -928,10 +928,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## 너무 좋은 정확도
 #
 # 재연으로 정확도를 알 수는 없지만, 정확도가 지나치게 높게 나오는 원인 하나는 샘플링으로 찾을 수
-# 있습니다. 모델이 **미래**를 보는 경우입니다. 계정 4,000개를 각각 정해진 날에 판정해야 한다고
-# 합시다. 그날이 지나면 조사원이 계정을 같은 종류의 계정과 연결합니다. 그 전에는 연결의 60%만 같은
-# 종류끼리의 연결입니다. 시각은 에지에 저장되어 있습니다. 샘플러(sampler)에 `time=`을 주면 시드
-# 노드의 날짜(`seed_times`)보다 늦은 에지는 샘플링하지 않습니다.
+# 있습니다. 모델이 **미래**를 보는 경우입니다. 계정 4,000개가 각각 불량 계정인지를 정해진 날에
+# 판정해야 한다고 합시다. 그날이 지나면 조사원이 계정을 같은 종류의 계정과 연결합니다. 그 전에는
+# 연결의 60%만 같은 종류끼리의 연결입니다. 연결된 날짜는 에지에 저장되어 있습니다. 샘플러(sampler)에
+# `time=`을 주면 시드 노드의 날짜(`seed_times`)보다 늦은 에지는 샘플링하지 않습니다.
 
 # %% [markdown] slot="leak" lang="zh"
 # ## 好得不真实的准确率
@@ -1040,9 +1040,10 @@ assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislea
 #    the smaller numbers stay.
 
 # %% [markdown] slot="summary" lang="ko"
-# 모든 에지로 시험하면 첫 모델이 둘째 모델보다 훨씬 자주 맞히는 것처럼 보입니다. 그러나 실제로 쓸
-# 때에는 미래의 에지가 아직 없으므로 첫 모델이 오히려 더 나쁩니다. 그때는 없을 정보에 의존하도록
-# 배웠기 때문입니다. 시험에서도 미래를 본다면 이러한 **데이터 누수**(leakage)는 드러나지 않습니다.
+# 모든 에지로 학습한 모델은 모든 에지로 시험하면 과거 에지로만 학습한 모델보다 훨씬 자주 맞히는
+# 것처럼 보입니다. 그러나 실제로 쓸 때에는 미래의 에지가 아직 없으므로 오히려 더 나쁩니다. 그때는
+# 없을 정보에 의존하도록 배웠기 때문입니다. 시험에서도 미래를 본다면 이러한 **데이터
+# 누수**(leakage)는 드러나지 않습니다.
 #
 # ## 요약
 #
@@ -1074,8 +1075,9 @@ assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislea
 #    남기며, 마지막으로 쓰인 배치가 같으면 번호가 작은 행을 남깁니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 用所有边测试，第一个模型的准确率看上去比第二个高得多；真正使用时还没有未来的边，它反而更差，因为它
-# 学会了依赖到时并不存在的信息。只要测试时也能看到未来，这种**数据泄漏**（leakage）就不会暴露。
+# 用所有边测试，用所有边训练的模型看上去比只用过去的边训练的准确得多；真正使用时还没有未来的边，它反
+# 而更差，因为它学会了依赖到时并不存在的信息。只要测试时也能看到未来，这种**数据泄漏**（leakage）就
+# 不会暴露。
 #
 # ## 小结
 #

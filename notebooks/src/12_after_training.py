@@ -2,12 +2,12 @@
 # # After training
 #
 # The test accuracy is good, and the model goes into use. Now accounts arrive that were not in the
-# graph when it was trained; a score is needed within a second, not after a pass over the whole
-# graph; every day brings new edges; and the machines that trained the model are needed for
-# something else. All of this can go wrong without any error. By the end of this lesson, you will
-# be able to
+# graph when the model was trained; a score is needed within a second, not after a pass over the
+# whole graph; every day brings new edges; and the machines that trained the model are needed for
+# something else. All of this can go wrong without any error. By the end of this lesson, you will be
+# able to
 #
-# - score a node that was not there at training, and say what has to be given for it;
+# - score a node that was not there during training, and say what has to be given for it;
 # - say what a request reads with all neighbors, with sampled ones and with stored rows;
 # - append a day of new data, and tell which scores change because of it;
 # - notice drift, and compare a frozen model with one that is retrained every day;
@@ -150,8 +150,8 @@ plt.show()
 #
 # ## The library does the same
 #
-# `score` computes the output of a model for some nodes, without gradients. A node that the graph
-# lacks is numbered from `num_nodes` on; `new_inputs` gives its features and `new_edges` its
+# `score` computes the output of a model for some nodes, without gradients. Nodes that the graph
+# lacks are numbered from `num_nodes` on; `new_inputs` gives their features and `new_edges` their
 # edges. The graph itself does not change. We score account 4 twice: with its edges in both
 # directions, and with `"pays"` alone.
 
@@ -167,8 +167,8 @@ plt.show()
 # 주고, 한 번은 `"pays"`만 줍니다.
 
 # %% [markdown] slot="toy-library" lang="zh"
-# 需要两样：账户的特征（feature）和它的付款记录。沿着付款记录可以到达商店 1 和 2，再到达**这两家商
-# 店**的所有顾客，但到不了账户 0。
+# 需要两样东西：账户的特征（feature）和它的付款记录。沿着付款记录可以到达商店 1 和 2，再到达**这两家
+# 商店**的所有顾客，但到不了账户 0。
 #
 # ## 使用库
 #
@@ -209,10 +209,11 @@ assert silent.item() == 0, "without paid_by, nothing should arrive"
 #
 # ## Payments of nine days
 #
-# Now to a graph that must be learned. A shop has a level of prices and of opening hours, which we
-# place on a circle, and a few shops have most of the customers. Four in ten accounts are frauds.
-# They favor some shops, **and on each day others**: their favorites move around the circle. On
-# the day when an account opens, it makes some four payments; old accounts make some as well.
+# Now to a graph from which a model must learn. Each shop has a place on a circle; its prices and
+# opening hours follow from that place, with noise; and a few shops have most of the customers. Four
+# in ten accounts are frauds. They favor some shops, **and different ones each day**: their
+# favorites move around the circle. On the day when an account opens, it makes four or five payments
+# on average; old accounts make a few as well.
 #
 # Tables become a graph in one call (the page ["Your own data"](../../docs/own_data.md) explains
 # it). Payments are given twice, once for each direction. The account numbers stay with the graph.
@@ -225,24 +226,24 @@ assert silent.item() == 0, "without paid_by, nothing should arrive"
 # ## 아흐레 동안의 결제
 #
 # 이제 학습이 필요한 그래프로 넘어갑니다. 상점은 가격대와 영업시간에 따라 원 위의 한 점으로
-# 나타내며, 고객 대부분은 몇몇 상점에 몰려 있습니다. 계정 열 개 가운데 네 개는 사기 계정입니다.
-# 사기 계정이 즐겨 찾는 상점은 따로 있는데, **날마다 그 상점이 달라져** 원을 따라 옮겨 갑니다.
-# 계정은 만들어진 날에 네 번쯤 결제하며, 기존 계정도 조금씩 결제합니다.
+# 나타내며, 고객은 몇몇 상점에 많이 몰립니다. 계정 열 개 가운데 네 개는 사기 계정입니다. 사기 계정이
+# 즐겨 찾는 상점은 따로 있는데, **날마다 그 상점이 달라져** 원을 따라 옮겨 갑니다. 계정은 만들어진
+# 날에 평균 네다섯 번 결제하며, 기존 계정도 조금씩 결제합니다.
 #
 # 함수를 한 번만 호출하면 표가 그래프로 바뀝니다(자세한 내용은 [내 데이터로
 # 학습하기](../../docs/own_data.ko.md)에 있습니다). 결제 표는 방향마다 한 번씩, 두 번 줍니다. 계정
 # 번호는 그래프에 함께 저장됩니다.
 
 # %% [markdown] slot="tables" lang="zh"
-# 第一个结果与手动计算的一致。第二个是 0，而且没有报错：从商店到账户的消息沿 `"paid_by"` 传递，而
-# 账户 4 没有这样的边。于是，它看上去成了最安全的账户。
-#
+# 第一个结果与手动计算的一致。第二个是 0，而且没有报错：从商店到账户的消息沿 `"paid_by"` 传递，而账
+# 户 4 没有这样的边。如果得分代表风险，它看上去就成了最安全的账户。
+# 
 # ## 九天的付款记录
 #
-# 现在换成一张需要学习的图。每家商店按价位和营业时间对应圆上的一个点，大多数顾客集中在少数几家商店。
-# 每十个账户中有四个是欺诈账户。它们偏爱某些商店，**而且偏爱的商店每天都在变**：偏爱的位置沿着圆周移
-# 动。账户在开户当天大约付款四次，旧账户也会有一些付款。
-#
+# 现在换成一张需要学习的图。每家商店按价位和营业时间对应圆上的一个点，顾客往往集中在少数几家商店。每
+# 十个账户中有四个是欺诈账户。它们偏爱某些商店，**而且偏爱的商店每天都在变**：偏爱的位置沿着圆周移
+# 动。账户在开户当天平均付款四五次，旧账户也会有一些付款。
+# 
 # 只需一次调用，表格就变成图（详见[《用自己的数据训练》](../../docs/own_data.zh.md)）。付款表给出
 # 两次，每个方向一次。账户编号与图一起保存。
 
@@ -397,8 +398,8 @@ assert not AS_IN_TEXT or (with_graph > without + 0.2 and without < honest + 0.1)
 #
 # ## A node that was not there
 #
-# It is day 1, and 300 accounts have opened. Nobody knows their labels. We append the tables of
-# the day, without that column.
+# It is day 1, and 300 accounts have opened. Nobody knows their labels. We append the tables of the
+# day, without the label column.
 
 # %% [markdown] slot="new" lang="ko"
 # 계정 자신의 열은 별로 도움이 되지 않습니다. 사기 계정은 어디에서 결제하는지를 보아야 드러납니다.
@@ -435,8 +436,8 @@ else:
 # unknown. `append_tables` returns a larger graph, in which old nodes keep their IDs.
 #
 # There are now two ways to score a new account. Batch inference runs over the larger graph. A
-# request to the **old** graph brings its own edges and features. All 300 accounts are in one
-# request here, since they pay in the same shops. Both must agree.
+# request to the **old** graph brings all edges of the day and the new accounts' features. All 300
+# accounts are in one request here, since they pay in the same shops. Both must agree.
 
 # %% [markdown] slot="rebuilt" lang="ko"
 # 빠진 피처를 말없이 0으로 채우는 일은 없습니다. 여기서 레이블을 0으로 채우면 사기라는 뜻이 됩니다.
@@ -474,9 +475,9 @@ print("scores of a request and of batch inference are equal:", tuple(answer.shap
 print(to_table(later, {"class": answer.argmax(1)}, new, "account").head(3))
 
 # %% [markdown] slot="wrong" lang="en"
-# They are equal, and `to_table` lists them by account number. Nothing was trained again: the
-# weights belong to relations, not to nodes. (An embedding belongs to a node: for a new one, there
-# is no row.)
+# They are equal, and `to_table` lists the predicted classes by account number. Nothing was trained
+# again: the weights belong to relations, not to nodes. (An embedding belongs to a node: for a new
+# one, there is no row.)
 #
 # What do the two silent mistakes cost: zeros for features, and edges in one direction?
 
@@ -579,9 +580,9 @@ plt.show()
 # $1 + 10 + 10 + 10 \cdot 10 = 121$ nodes (the shops of the account are drawn once for each
 # layer). Stored rows are the cheapest: the account and its shops.
 #
-# A sampled score depends on chance. `score` draws neighbors from `seed` and the ID of each node,
-# so the same request has the same answer; another seed is another draw. Change the fanout to see
-# how far the answers of five seeds lie from the exact ones.
+# A sampled score depends on chance. The draw of `score` depends only on `seed` and the ID of each
+# node, so the same request has the same answer; another seed is another draw. Change the fanout to
+# see how far the answers of five seeds lie from the exact ones.
 
 # %% [markdown] slot="sampled" lang="ko"
 # 점선은 그래프 전체의 노드 수입니다. 모든 이웃을 쓰면 요청의 절반 이상이 천 개가 넘는 노드를
@@ -632,7 +633,7 @@ explore(show, fanout=[2, 5, 10, 50])
 
 # %% [markdown] slot="stored" lang="en"
 # With a fanout of 2, an account may be called a fraud or not depending on the seed; with 10, most
-# points are on the line.
+# points are close to the line.
 #
 # Stored rows involve no chance. `store` computes the first layer for all nodes, once; `score`
 # then runs `model.last` on them.
@@ -699,9 +700,9 @@ print(f"old accounts with another score: {moved:.0%}")
 assert not AS_IN_TEXT or (moved > 0.9 and len(paid_today) < 0.2 * ACCOUNTS)
 
 # %% [markdown] slot="stale" lang="en"
-# Few old accounts paid that day, yet nearly all have another score: their shops have new
-# customers. Stored rows do not reflect that; they become **stale**. How fast? (A partition on
-# disk is appended to in the same way, with `append_partition`.)
+# Few old accounts paid that day, yet nearly all have a different score: their shops have new
+# customers. Stored rows do not reflect that; they become **stale**. How fast? (A partition on disk
+# is appended to in the same way, with `append_partition`.)
 #
 # We append all days. For each, we score the accounts of day 0 twice: with the rows of old nodes
 # as stored on day 0, and with rows computed anew.
@@ -709,8 +710,8 @@ assert not AS_IN_TEXT or (moved > 0.9 and len(paid_today) < 0.2 * ACCOUNTS)
 # %% [markdown] slot="stale" lang="ko"
 # 그날 결제한 기존 계정은 일부뿐인데, 거의 모든 기존 계정의 점수가 달라졌습니다. 결제한 적이 있는
 # 상점에 새 고객이 생겼기 때문입니다. 저장해 둔 행에는 이 변화가 반영되지 않으므로 점점 **낡은**
-# 값이 됩니다. 얼마나 빨리 낡을까요? (디스크에 저장된 파티션(partition)에는 `append_partition`으로
-# 같은 방법으로 덧붙입니다.)
+# 값이 됩니다. 얼마나 빨리 낡을까요? (디스크에 저장된 파티션(partition)에는 `append_partition`을
+# 써서 같은 방법으로 덧붙입니다.)
 #
 # 나머지 날도 차례로 덧붙입니다. 날마다 0일째의 계정에 대하여 점수를 두 번 구합니다. 한 번은 기존
 # 노드에 0일째에 저장한 행을 쓰고, 한 번은 새로 계산한 행을 씁니다.
@@ -741,9 +742,9 @@ assert not AS_IN_TEXT or (sorted(stale) == stale and stale[8] > 3 * stale[1])
 #
 # ## Drift
 #
-# What does that model know about the frauds of day 8? We measure its accuracy on the accounts
-# that open on each day, on the graph of that day. Beside it, a second model is trained anew each
-# morning, on the accounts of the two days before, whose labels have come in.
+# What does that model know about the frauds of day 8? We measure its accuracy on the accounts that
+# open on each day, on the graph of that day. Beside it, a second model is trained anew each day, on
+# the accounts of the two days before, whose labels have come in.
 
 # %% [markdown] slot="drift" lang="ko"
 # 날이 갈수록 차이가 커집니다. 그래서 밤마다 그래프를 한 번 훑어 행을 다시 저장합니다. 하지만 행을
@@ -752,7 +753,7 @@ assert not AS_IN_TEXT or (sorted(stale) == stale and stale[8] > 3 * stale[1])
 # ## 드리프트
 #
 # 그 모델은 8일째의 사기 계정에 대하여 무엇을 알고 있을까요? 날마다 그날의 그래프에서, 그날 새로
-# 생긴 계정에 대한 정확도를 측정합니다. 아울러 아침마다 모델을 새로 학습하여 나란히 비교합니다. 이
+# 생긴 계정에 대한 정확도를 측정합니다. 아울러 날마다 모델을 새로 학습하여 나란히 비교합니다. 이
 # 모델은 앞선 이틀 동안 생긴 계정으로 학습하며, 그 레이블은 그사이에 밝혀졌습니다.
 
 # %% [markdown] slot="drift" lang="zh"
@@ -762,7 +763,7 @@ assert not AS_IN_TEXT or (sorted(stale) == stale and stale[8] > 3 * stale[1])
 # ## 漂移
 #
 # 这个模型还能认出多少第 8 天的欺诈账户？下面每天都在当天的图上，统计它对当天新开账户的准确率。作为
-# 对比，每天早晨另外训练一个模型，使用此前两天新开的账户，它们的标签这时已经知道了。
+# 对比，每天另外训练一个模型，使用此前两天新开的账户，它们的标签这时已经知道了。
 
 # %% slot="drift-code" tags=["nbval-ignore-output"]
 begins = [0] + [ACCOUNTS + d * NEW for d in range(DAYS)]  # the first account of each day
@@ -788,29 +789,29 @@ if AS_IN_TEXT:
 
 # %% [markdown] slot="machines" lang="en"
 # The frozen model ends below the answer that needs no model, while the retrained one stays well
-# above it. The graph does not protect from drift: here it carries it, for what moves is the
-# meaning of an edge. Note what told us: labels of new accounts. Measure on the newest labels that
-# you have, by day; one accuracy over all days would hide the fall.
+# above it. The graph does not protect from **drift**, a change of the data after training: here it
+# carries it, for what moves is the meaning of an edge. Note what told us: labels of new accounts.
+# Measure on the newest labels that you have, by day; one accuracy over all days would hide the
+# fall.
 #
 # ## A checkpoint on fewer machines
 #
-# Training may need three machines, and answering requests one. The simulator of lesson 07 plays
-# such machines. This job gives each shop an **embedding** of four numbers in place of its
-# features. Its rows, and what their optimizer remembers of each, lie on the machine that owns the
-# shop, so every machine saves a share. `save_checkpoint` writes the shares with the IDs that
-# nodes had *before* the graph was partitioned: IDs within parts differ from one partition to the
-# next.
+# Training may need three machines, and answering requests one. The simulator of lesson 07 simulates
+# such machines. This job gives each shop a row of an **embedding**, four numbers in place of its
+# features. Each row, and what the optimizer remembers of it, lies on the machine that owns the
+# shop, so every machine saves a share. `save_checkpoint` writes the shares with the IDs that nodes
+# had *before* the graph was partitioned: IDs within parts differ from one partition to the next.
 #
 # `fit` trains, `infer` computes all scores layer by layer, in the original order. With three
 # machines the job trains and saves; with two and with one it only loads. The scores must be
 # equal.
 
 # %% [markdown] slot="machines" lang="ko"
-# 고정한 모델의 정확도는 마지막에는 모델 없이 답할 때보다도 낮아지지만, 다시 학습한 모델의 정확도는
-# 내내 그보다 훨씬 높습니다. 그래프를 쓴다고 드리프트를 피할 수 있는 것은 아닙니다. 여기서는
-# 오히려 에지의 의미가 달라지는 것이 드리프트입니다. 이를 알려 준 것은 새 계정의 레이블이었습니다.
-# 가장 최근의 레이블로 날짜별 정확도를 재야 합니다. 모든 날을 합친 정확도 하나만 보면 하락이
-# 가려집니다.
+# 고정한 모델의 정확도는 마지막에는 모두 정상이라고 답할 때보다도 낮아지지만, 다시 학습한 모델의
+# 정확도는 내내 그보다 훨씬 높습니다. 이렇게 시간이 지나면서 데이터의 성질이 달라지는 것이
+# 드리프트이며, 그래프를 쓴다고 피할 수 있는 것은 아닙니다. 여기서는 오히려 에지의 의미가 달라지는
+# 것이 드리프트입니다. 이를 알려 준 것은 새 계정의 레이블이었습니다. 가장 최근의 레이블로 날짜별
+# 정확도를 재야 합니다. 모든 날을 합친 정확도 하나만 보면 하락이 가려집니다.
 #
 # ## 더 적은 머신에서 체크포인트 불러오기
 #
@@ -910,9 +911,9 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 #
 # - A new node needs features, and edges in both directions where the model reads both; its score
 #   is that of the larger graph.
-# - All neighbors are exact and may read most of the graph; a fanout bounds the cost, and a seed
-#   makes the answer repeatable; stored rows read one hop.
-# - New edges change the scores of old nodes, so stored rows become stale, further each day.
+# - Reading all neighbors is exact but may mean most of the graph; a fanout bounds the cost, and a
+#   seed makes the answer repeatable; with stored rows, a request reads one hop.
+# - New edges change the scores of old nodes, so stored rows become stale, more so each day.
 # - Drift shows only where accuracy is measured by day, on new nodes; a model that is trained
 #   again follows it.
 # - A checkpoint keeps rows by original IDs, so it moves to other numbers of machines.
@@ -929,7 +930,7 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 #    other account is a customer of two of them. How many nodes does a request for it read with
 #    all neighbors, at most with fanouts of 10, and with stored rows? Answer with a list of three
 #    numbers.
-# 3. Write a function of `pays` and `new`, lists of pairs (account, shop) without doubles. `new`
+# 3. Write a function of `pays` and `new`, lists of pairs (account, shop) without duplicates. `new`
 #    are payments of today. It should return the set of the accounts in `pays` whose scores may
 #    change in our two-layer model.
 # 4. Write a function of `right` and `drop`. `right[d]` is the list of booleans that says which

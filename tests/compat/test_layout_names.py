@@ -44,7 +44,8 @@ def exists(path):
             continue
         try:
             for part in parts[cut:]:
-                value = getattr(value, part)
+                declared = [vars(c).get("__annotations__", ()) for c in getattr(value, "__mro__", ())]
+                value = None if any(part in names for names in declared) else getattr(value, part)
             return True
         except AttributeError:
             continue

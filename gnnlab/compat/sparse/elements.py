@@ -25,13 +25,10 @@ M = TypeVar("M", bound="Elements")
 
 
 class Elements:
-    """The elements of a matrix; :class:`~gnnlab.compat.sparse.matrix.SparseMatrix` adds operators.
+    """The elements of a matrix; :class:`~gnnlab.compat.sparse.matrix.SparseMatrix` adds operators."""
 
-    Attributes
-    ----------
-    val : torch.Tensor
-        Shape (nnz,), or (nnz, D) where each element is a vector.
-    """
+    #: Values of shape (nnz,), or (nnz, D) where each element is a vector.
+    val: torch.Tensor
 
     def __init__(self, relation: Relation, val: torch.Tensor, is_diag: bool = False) -> None:
         self._relation, self.val, self._is_diag = relation, val, is_diag
