@@ -44,8 +44,9 @@ def exists(path):
             continue
         try:
             for part in parts[cut:]:
-                declared = [vars(c).get("__annotations__", ()) for c in getattr(value, "__mro__", ())]
-                value = None if any(part in names for names in declared) else getattr(value, part)
+                classes = getattr(value, "__mro__", ())
+                declared = any(part in vars(c).get("__annotations__", ()) for c in classes)
+                value = None if declared else getattr(value, part)
             return True
         except AttributeError:
             continue

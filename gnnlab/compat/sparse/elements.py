@@ -25,7 +25,7 @@ M = TypeVar("M", bound="Elements")
 
 
 class Elements:
-    """The elements of a matrix; :class:`~gnnlab.compat.sparse.matrix.SparseMatrix` adds operators."""
+    """The elements; :class:`~gnnlab.compat.sparse.matrix.SparseMatrix` adds operators."""
 
     #: Values of shape (nnz,), or (nnz, D) where each element is a vector.
     val: torch.Tensor
