@@ -59,6 +59,7 @@
 
 # %% slot="imports"
 import time
+import warnings
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -940,7 +941,8 @@ for k in counts:
     rows = torch.tensor(rows)
     table.append([*rows[:, :2].median(0).values, rows[:, 2].min()])
 inputs, ends, fastest = torch.tensor(table).T
-assert not unchanged or fastest[-1] < 7 * fastest[0], "counts differ, or a busy machine"
+if unchanged and fastest[-1] > 7 * fastest[0]:
+    warnings.warn("slower than in the text: other programs may be busy")
 
 # %% slot="cost-draw" tags=["folded", "nbval-ignore-output"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 2.8), layout="constrained")
