@@ -47,15 +47,9 @@ def spspmm(A: M, B: M) -> M:
         return B.with_val(A.val[B.row] * B.val)
     if B.is_diag() and B.shape[0] == B.shape[1]:
         return A.with_val(A.val * B.val[A.col])
-    # Each element (i, k) of A meets all elements (k, j) of B.
-    indptr, col, values = B.csr()
-    counts = torch.diff(indptr)[A.col]
-    of_a = torch.repeat_interleave(torch.arange(A.nnz, device=A.device), counts)
-    first = torch.cumsum(counts, 0) - counts
-    at = torch.arange(len(of_a), device=A.device) - first[of_a] + indptr[A.col][of_a]
-    products = A.val[of_a] * B.val[values[at]]
+    met = B.index_select(0, A.col)  # each element (i, k) of A meets all elements (k, j) of B
     like = A.with_elements(A.row[:0], A.row[:0], A.val[:0], shape)
-    return collected(like, A.row[of_a] * shape[1] + col[at], products)
+    return collected(like, A.row[met.row] * shape[1] + met.col, A.val[met.row] * met.val)
 
 
 def matmul(A: Any, B: Any) -> Any:
