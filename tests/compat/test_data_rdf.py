@@ -10,7 +10,8 @@ import torch
 import gnnlab.compat as dgl
 from gnnlab.compat.data.triples import read_triples
 from gnnlab.errors import InvalidInput
-from tests.compat.test_data_sets import SILENT, mirror, pairs, tarred
+from tests.compat.test_data_sets import SILENT, mirror, pairs
+from tests.data.samples import tarred
 from tests.data.test_download import server
 
 __all__ = ["mirror", "server"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.compat.data.tensors import load_tensors
 from gnnlab.compat.dglfile import load_graphs, read_graphs, read_tensors
+from tests.compat.fixtures.said import said_of_graph, said_of_tensors
 from tests.graph.samples import same
 from tests.helpers import examples
 
@@ -23,30 +24,6 @@ RELATION = struct.pack("<Q", 0xDD2E60F0F6B4A127)
 SAME_FOLDER = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-
-
-def said_of_tensors(found: Any) -> dict[str, Any]:
-    """As the script writes them."""
-    return {
-        name: [str(value.dtype), list(value.shape), value.double().flatten().tolist()]
-        for name, value in found.items()
-    }
-
-
-def said_of_graph(g: dgl.Graph) -> dict[str, Any]:
-    return {
-        "idtype": str(g.idtype),
-        "formats": sorted(f for names in g.formats().values() for f in names),
-        "nodes": {t: [g.num_nodes(t), said_of_tensors(g.nodes[t].data)] for t in g.ntypes},
-        "edges": [
-            [
-                list(t),
-                [ends.tolist() for ends in g.edges(etype=t, order="eid")],
-                said_of_tensors(g.edges[t].data),
-            ]
-            for t in g.canonical_etypes
-        ],
-    }
 
 
 @pytest.mark.parametrize("name", ["one_type.bin", "typed.bin"])

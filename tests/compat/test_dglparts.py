@@ -19,13 +19,8 @@ from gnnlab.compat.data.tensors import load_tensors
 from gnnlab.compat.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.errors import GNNLabError, PartitionError
 from gnnlab.partition import load_partition
-from tests.compat.test_dglfile import (
-    EXPECTED,
-    FIXTURES,
-    SAME_FOLDER,
-    said_of_graph,
-    said_of_tensors,
-)
+from tests.compat.fixtures.said import said_of_graph, said_of_tensors
+from tests.compat.test_dglfile import EXPECTED, FIXTURES, SAME_FOLDER
 from tests.helpers import examples
 
 NAMES = ["plain", "games"]

@@ -191,22 +191,6 @@ def test_create_block_and_back() -> None:
         dgl.block_to_graph(toy())
 
 
-# ------------------------------------------------------------------ positions
-def undirected(n: int = 20) -> core.Graph:
-    return core.to_bidirected(core.from_networkx(nx.gnp_random_graph(n, 0.3, seed=2)))
-
-
-def test_lambda_max_is_networkx() -> None:
-    g = undirected()
-    simple = nx.Graph(g.to_networkx())
-    matrix = torch.from_numpy(nx.normalized_laplacian_matrix(simple, weight=None).toarray())
-    values = torch.linalg.eigvalsh(matrix)
-    small = core.to_bidirected(core.graph(([0], [1])))
-    assert dgl.laplacian_lambda_max(core.batch([g, small])) == pytest.approx(
-        [float(values[-1]), 2.0]
-    )
-
-
 # --------------------------------------------------------------------- points
 @pytest.mark.parametrize("dist", ["euclidean", "cosine"])
 @pytest.mark.parametrize("exclude_self", [False, True])

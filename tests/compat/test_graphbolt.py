@@ -256,12 +256,14 @@ def test_edges_of_types(typed: core.Graph) -> None:
     items = gb.HeteroItemSet({LIKES: gb.ItemSet(edges, names="seeds")})
     pipe = seeds_of(items, 50).sample_uniform_negative(sampling, 1)
     pipe = pipe.sample_neighbor(sampling, [4, 4])
-    pipe = pipe.exclude_seed_edges(True, {LIKES: "item:liked-by:user"})
-    for batch in pipe:
+    back = {LIKES: "item:liked-by:user"}
+    pipe = pipe.exclude_seed_edges(include_reverse_edges=True, reverse_etypes_mapping=back)
+    for batch in gb.DataLoader(pipe.copy_to("cpu")):
         pairs, places = batch.seeds[LIKES], batch.compacted_seeds[LIKES]
         nodes = batch.sampled_subgraphs[-1].original_column_node_ids
         for column, ntype in enumerate(("user", "item")):
             assert torch.equal(nodes[ntype][places[:, column]], pairs[:, column])
+            assert torch.equal(batch.node_ids()[ntype], batch.input_nodes[ntype])
         assert batch.labels[LIKES].sum() == len(pairs) / 2
         block = batch.blocks[-1]
         src, dst = block.edges(etype="liked-by")

@@ -113,29 +113,6 @@ def test_incidence_and_adjacency() -> None:
         typed().inc("both", etype="r")
 
 
-def test_initializers_of_new_nodes_and_edges() -> None:
-    calls = []
-
-    def count(shape, dtype, ctx, ids):
-        calls.append((tuple(shape), dtype, ids))
-        return torch.arange(ids.start, ids.stop, dtype=dtype, device=ctx).expand(shape[::-1]).T
-
-    g = dgl.graph([(0, 1)])
-    g.ndata["x"], g.ndata["y"] = torch.zeros(2, 3), torch.zeros(2)
-    g.edata["w"] = torch.zeros(1)
-    g.set_n_initializer(count, "x")
-    g.set_e_initializer(dgl.init.zero_initializer)
-    g.add_nodes(2, {"y": torch.tensor([5.0, 6.0])})
-    assert g.ndata["x"].tolist() == [[0] * 3, [0] * 3, [2] * 3, [3] * 3]
-    assert g.ndata["y"].tolist() == [0, 0, 5, 6]
-    assert calls == [((2, 3), torch.float32, slice(2, 4))]
-    g.set_e_initializer(lambda shape, dtype, ctx, ids: torch.full(shape, 7.0))
-    g.add_edges([4], [0])  # node 4 is new
-    assert g.ndata["x"][4].tolist() == [4] * 3 and g.edata["w"].tolist() == [0, 7]
-    g.add_edges([0], [0], {"w": torch.tensor([1.0])})
-    assert g.edata["w"].tolist() == [0, 7, 1] and g.ndata["y"].tolist() == [0, 0, 5, 6, 0]
-
-
 def test_features_of_some_rows() -> None:
     g = dgl.graph([(0, 1), (1, 2), (2, 0)])
     g.nodes[[0, 2]].data["h"] = torch.tensor([[1.0], [3.0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 import gnnlab as core
 import gnnlab.compat as dgl
-from gnnlab.parallel import launch_processes
+from tests.helpers import run_ranks
 
 ROWS, WIDTH = 12, 3
 
@@ -139,8 +140,15 @@ def rank_job(rank: int, world: int) -> list[list[float]]:
     return emb.weight.tolist()
 
 
+RANK = """
+import json, os
+from tests.compat.test_optim import rank_job
+print(json.dumps(rank_job(int(os.environ["RANK"]), 2)))
+"""
+
+
 def test_ranks_average_and_agree() -> None:
-    found = launch_processes(rank_job, 2)
+    found = [json.loads(printed) for printed in run_ranks(RANK, 2)]
     assert found[0] == found[1]
     weight = torch.ones(ROWS, WIDTH, requires_grad=True)
     optimizer = torch.optim.Adagrad([weight], 0.1, eps=1e-10)

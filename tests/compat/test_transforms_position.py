@@ -31,6 +31,8 @@ def test_laplacian_encoding_has_eigenvectors() -> None:
     padded, found = transforms.laplacian_pe(small, 3, padding=True, return_eigval=True)
     assert padded.shape == (2, 3) and not padded[:, 1:].any()
     assert found[0] == 2 and found[1:].isnan().all()
+    largest = transforms.laplacian_lambda_max(dgl.batch([g, small]))
+    assert largest == pytest.approx([float(values[-1]), 2.0])
     with pytest.raises(dgl.InvalidInput, match="padding=True"):
         transforms.lap_pe(small, 2)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +40,28 @@ def assert_same(found: RawDataset, expected: RawDataset) -> None:
     for name in ("src", "dst", "feat", "label", "train_idx", "val_idx", "test_idx"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
     assert (found.name, found.num_classes) == (expected.name, expected.num_classes)
+
+
+def zipped(files: dict[str, bytes | str]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as target:
+        for name, content in files.items():
+            target.writestr(name, content)
+    return held.getvalue()
+
+
+def tarred(files: dict[str, bytes | str | None]) -> bytes:
+    """An archive of name → content; None makes a link to /etc."""
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as tar:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            entry = tarfile.TarInfo(name)
+            if data is None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "/etc"
+            entry.size = len(data or b"")
+            tar.addfile(entry, io.BytesIO(data or b""))
+    return held.getvalue()
 
 
 def write_ogb(raw: RawDataset, folder: str | Path, split: str = "random") -> None:

@@ -125,11 +125,6 @@ def test_files_with_a_known_checksum_are_held_to_it(home, mirror, tmp_path):
         load("facebook")
 
 
-def test_arrays_come_back(tmp_path):
-    save_arrays(square(), tmp_path / "x.npz")
-    assert_same(load_arrays(tmp_path / "x.npz"), square())
-
-
 def cut_off(path):
     path.write_bytes(path.read_bytes()[:-4])
 

@@ -33,18 +33,6 @@ def test_facts(raw):
     assert set(np.unique(raw.feat * 16)) == set(range(17))
 
 
-def test_edges_join_each_node_with_its_nearest(raw):
-    """Every pair once, u < v; none nearer than the 8 is left out."""
-    pairs = set(zip(raw.src.tolist(), raw.dst.tolist(), strict=True))
-    assert len(pairs) == raw.num_edges and all(u < v for u, v in pairs)
-    pixels = (raw.feat * 16).astype(int)
-    for node in range(0, 1797, 100):
-        distance = ((pixels - pixels[node]) ** 2).sum(1)
-        distance[node] = 10**9
-        nearest = np.argsort(distance, kind="stable")[:8].tolist()
-        assert {(min(node, other), max(node, other)) for other in nearest} <= pairs
-
-
 def test_says_where_it_looked(tmp_path):
     copy = tmp_path / "gnnlab/data/digits.py"
     copy.parent.mkdir(parents=True)

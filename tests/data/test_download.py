@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import http.server
-import io
 import shutil
 import stat
 import threading
@@ -17,6 +16,7 @@ import pytest
 from gnnlab.data import DownloadFailed, data_home, fetch, unpack
 from gnnlab.data.download import BLOCK
 from gnnlab.errors import InvalidInput
+from tests.data.samples import zipped
 from tests.helpers import free_port, run_script
 
 CONTENT = bytes(i * i % 251 for i in range(300_000))
@@ -207,9 +207,7 @@ def test_processes_that_ask_at_once_download_once(server, tmp_path):
 
 
 def archive(path: Path, files: dict[str, bytes | str]) -> Path:
-    with zipfile.ZipFile(path, "w") as target:
-        for name, content in files.items():
-            target.writestr(name, content)
+    path.write_bytes(zipped(files))
     return path
 
 
@@ -253,10 +251,7 @@ def test_expects_one_folder(tmp_path, files):
 
 @pytest.mark.parametrize("spoil", ["cut", "flip", "text"])
 def test_damaged_archive_leaves_nothing(tmp_path, spoil):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as target:
-        target.writestr("top/x", CONTENT)
-    data = bytearray(buffer.getvalue())
+    data = bytearray(zipped({"top/x": CONTENT}))
     data[1000] ^= 0xFF
     spoiled = {"cut": bytes(data[:-50]), "flip": bytes(data), "text": b"<html>"}[spoil]
     (tmp_path / "a.zip").write_bytes(spoiled)

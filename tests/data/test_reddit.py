@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -13,6 +10,7 @@ import gnnlab as dgl
 from gnnlab.data import load
 from gnnlab.data.reddit import read_reddit
 from gnnlab.errors import InvalidInput
+from tests.data.samples import zipped
 from tests.data.test_download import server  # noqa: F401
 from tests.data.test_npz import toy as citations
 
@@ -41,11 +39,7 @@ def write(folder, data=None, graph=None, name="reddit_graph"):
 
 
 def archive(folder):
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as target:
-        for path in folder.glob("*.npz"):
-            target.write(path, path.name)
-    return held.getvalue()
+    return zipped({path.name: path.read_bytes() for path in folder.glob("*.npz")})
 
 
 @pytest.fixture

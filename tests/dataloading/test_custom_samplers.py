@@ -14,6 +14,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.dataloading import (
     DataLoader,
+    LaborSampler,
     NeighborSampler,
     as_edge_prediction_sampler,
     negative_sampler,
@@ -76,6 +77,12 @@ SAMPLERS: dict[str, Callable[[Any], Any]] = {
     "uniform": lambda g: pairs(negative_sampler.Uniform(2)),
     "by degree": lambda g: pairs(negative_sampler.DegreePower(2)),
     "no edges": lambda g: pairs(negative_sampler.GlobalUniform(2)),
+    "hard": lambda g: pairs(
+        negative_sampler.Hard(
+            negative_sampler.InBatch(4, True), torch.arange(9000).view(3000, 3) % 100
+        )
+    ),
+    "labor": lambda g: LaborSampler([3, 3], importance_sampling=1),
     "degree": lambda g: DegreeSampler(g, [4, 6]),
     "budget": lambda g: LayerBudgetSampler([60, 30]),
     "cluster": lambda g: ClusterSampler(torch.arange(100) % 40),

@@ -24,18 +24,6 @@ def test_ranges_cover_the_graph_without_copying():
     assert first.srcdata["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 64, 100, 1000])
-def test_layer_by_layer_equals_the_whole_graph(batch_size):
-    g = dgl.rand_graph(100, 900)
-    x = torch.randn(100, 6)
-    conv = dgl.nn.SAGEConv(6, 3, "mean").eval()
-    parts = [
-        conv(block, (x, x[rows]))
-        for rows, block in dgl.dataloading.full_neighbor_blocks(g, batch_size)
-    ]
-    torch.testing.assert_close(torch.cat(parts), conv(g, x))
-
-
 @pytest.mark.parametrize(
     "make",
     [

@@ -208,20 +208,6 @@ def test_the_negatives_of_an_edge_depend_on_its_name_alone(graph, sampler, torch
     assert len(by_edge) == 100
 
 
-def test_workers_draw_the_same(graph):
-    hard = Hard(InBatch(4, True), torch.arange(1500).view(500, 3) % 50)
-    sampler = dgl.dataloading.NeighborSampler([2])
-    found = []
-    for number in (0, 2):
-        loader = dgl.dataloading.EdgeDataLoader(
-            *(graph, range(500), sampler), negative_sampler=hard, batch_size=60, num_workers=number
-        )
-        dgl.seed(3)
-        negatives = [(pairs.ndata[dgl.NID], *pairs.edges()) for _, _, pairs, _ in loader]
-        found.append(torch.cat([torch.stack([ids[u], ids[v]]) for ids, u, v in negatives], 1))
-    assert torch.equal(*found)
-
-
 @pytest.mark.parametrize("sampler", [Uniform(2), DegreePower(2), GlobalUniform(1)], ids=name_of)
 def test_types(typed, sampler):
     found = sampler(typed, {"plays": [0, 3], ("user", "follows", "user"): torch.tensor([1])})

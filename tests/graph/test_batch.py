@@ -21,17 +21,6 @@ def pair() -> dgl.Graph:
     return dgl.batch([path, loop])
 
 
-def test_batch_of_typed_graphs() -> None:
-    g = dgl.batch([typed(), typed()])
-    assert edges_of(g, "plays") == [(0, 0), (0, 0), (1, 2), (3, 4), (3, 4), (4, 6)]
-    assert g.batch_num_nodes("user").tolist() == [3, 3]
-    assert g.batch_num_edges("plays").tolist() == [3, 3]
-    assert g.nodes["game"].data["price"].tolist() == [0, 1, 2, 3] * 2
-    with pytest.raises(dgl.DGLError, match=r"ntype=.*'game'"):
-        g.batch_num_nodes()
-    assert all(same(part, typed()) for part in dgl.unbatch(g))
-
-
 def test_what_the_parts_may_be() -> None:
     """Batches beside graphs, graphs without nodes or edges, in any format, lazy columns, int32."""
     one = toy(torch.int32).formats("csc")
@@ -97,7 +86,14 @@ def test_batch_and_back(parts: list[dgl.Graph]) -> None:
 
 @given(typed_graphs(), st.integers(1, 3))
 def test_typed_batch_and_back(g: dgl.Graph, count: int) -> None:
-    assert all(same(part, g) for part in dgl.unbatch(dgl.batch([g] * count)))
+    joined = dgl.batch([g] * count)
+    for etype in g.canonical_etypes:
+        n, m = g.num_nodes(etype[0]), g.num_nodes(etype[2])
+        expected = [(u + i * n, v + i * m) for i in range(count) for u, v in edges_of(g, etype)]
+        assert edges_of(joined, etype) == expected
+        assert joined.batch_num_edges(etype).tolist() == [g.num_edges(etype)] * count
+        assert joined.batch_num_nodes(etype[0]).tolist() == [n] * count
+    assert all(same(part, g) for part in dgl.unbatch(joined))
 
 
 def test_unbatch_where_told() -> None:
@@ -150,6 +146,8 @@ def test_a_forgotten_batch_can_be_told() -> None:
     assert g.batch_num_edges("plays").tolist() == [3, 0]
     with pytest.raises(dgl.DGLError, match=r"'game'.*4"):
         g.set_batch_num_nodes({"game": torch.tensor([1, 2])})
+    with pytest.raises(dgl.DGLError, match=r"ntype=.*'game'"):
+        g.batch_num_nodes()
 
 
 def test_broadcast() -> None:

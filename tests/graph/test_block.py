@@ -18,12 +18,6 @@ def ids(frame: Any) -> list[int]:
     return frame[dgl.NID].tolist()
 
 
-def test_without_destinations_among_sources() -> None:
-    block = dgl.to_block(dgl.graph(([1, 2, 7], [2, 3, 3])), [3, 2], include_dst_in_src=False)
-    assert ids(block.srcdata) == [1, 2, 7]
-    assert edges_of(block) == [(0, 1), (1, 0), (2, 0)]
-
-
 def test_given_sources_are_all_sources() -> None:
     g = dgl.graph(([1, 2, 7], [2, 3, 3]))
     assert ids(dgl.to_block(g, [3, 2], src_nodes=[3, 2, 7, 1]).srcdata) == [3, 2, 7, 1]
@@ -194,6 +188,10 @@ def test_against_a_dictionary(g: dgl.Graph, data: st.DataObject) -> None:
     assert ids(block.dstdata) == dst
     assert edges_of(block) == local
     assert block.edata[dgl.EID].tolist() == list(range(len(edges)))
+    apart = dgl.to_block(g, torch.tensor(dst, dtype=g.idtype), include_dst_in_src=False)
+    src_alone = list(dict.fromkeys(u for u, _ in edges))
+    assert ids(apart.srcdata) == src_alone and ids(apart.dstdata) == dst
+    assert edges_of(apart) == [(src_alone.index(u), dst.index(v)) for u, v in edges]
     assert block.idtype == block.srcdata[dgl.NID].dtype == g.idtype
     for name in g.ndata:
         assert torch.equal(block.srcdata[name], g.ndata[name][src])

@@ -22,14 +22,6 @@ def test_add_nodes_extends_features_with_zeros_or_data() -> None:
     assert edges_of(g) == edges_of(toy())
 
 
-def test_add_nodes_of_a_type() -> None:
-    g = dgl.add_nodes(typed(), 2, ntype="game")
-    assert (g.num_nodes("game"), g.num_nodes("user")) == (6, 3)
-    assert g.nodes["game"].data["price"].tolist() == [0, 1, 2, 3, 0, 0]
-    with pytest.raises(dgl.DGLError, match="ntype="):
-        dgl.add_nodes(typed(), 2)
-
-
 def test_add_edges_appends_and_makes_missing_nodes() -> None:
     g = dgl.add_edges(toy(), [0, 6], [3, 3], {"w": torch.tensor([7.0, 8.0])})
     assert edges_of(g)[5:] == [(0, 3), (6, 3)]
@@ -64,28 +56,11 @@ def test_bad_arguments_are_explained(call: Any, message: str) -> None:
     assert same(g, toy())
 
 
-def test_remove_edges_by_ids_and_by_mask() -> None:
-    g = dgl.remove_edges(toy(), [0, 3], store_ids=True)
-    assert edges_of(g) == [(0, 1), (1, 1), (2, 0)]
-    assert g.edata["w"].tolist() == g.edata[dgl.EID].tolist() == [1, 2, 4]
-    assert g.num_nodes() == 4
-    mask = torch.tensor([True, False, False, True, False])
-    assert same(dgl.remove_edges(toy(), mask), dgl.remove_edges(toy(), [3, 0, 0]))
-
-
 def test_remove_edges_of_a_type_stores_ids_of_all() -> None:
     g = dgl.remove_edges(typed(), [0], "plays", store_ids=True)
     assert edges_of(g, "plays") == [(0, 0), (1, 2)]
     assert g.edges["plays"].data[dgl.EID].tolist() == [1, 2]
     assert g.edges["follows"].data[dgl.EID].tolist() == [0, 1]
-
-
-def test_remove_nodes_removes_their_edges() -> None:
-    g = dgl.remove_nodes(toy(), [0], store_ids=True)
-    assert edges_of(g) == [(0, 0), (1, 1)]
-    assert g.ndata[dgl.NID].tolist() == g.ndata["x"].tolist() == [1, 2, 3]
-    assert g.edata[dgl.EID].tolist() == [2, 3]
-    assert list(dgl.remove_nodes(toy(), 0).ndata) == ["x"]
 
 
 def test_methods_change_the_graph_itself() -> None:
@@ -111,15 +86,24 @@ def test_methods_leave_earlier_copies_alone() -> None:
 def test_removing_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
     edges = edges_of(g)
     gone = data.draw(st.sets(st.integers(0, len(edges) - 1)) if edges else st.just(set()))
-    kept = [edge for i, edge in enumerate(edges) if i not in gone]
-    assert edges_of(dgl.remove_edges(g, sorted(gone))) == kept
+    kept = [i for i in range(len(edges)) if i not in gone]
+    left = dgl.remove_edges(g, sorted(gone), store_ids=True)
+    assert edges_of(left) == [edges[i] for i in kept] and left.num_nodes() == g.num_nodes()
+    assert left.edata[dgl.EID].tolist() == kept
+    assert all(torch.equal(left.edata[name], g.edata[name][kept]) for name in g.edata)
+    mask = torch.isin(torch.arange(len(edges)), torch.tensor(sorted(gone), dtype=torch.int64))
+    for again in (mask, [*gone, *gone]):
+        assert edges_of(dgl.remove_edges(g, again)) == edges_of(left)
     nodes = range(g.num_nodes())
     lost = data.draw(st.sets(st.sampled_from(nodes)) if nodes else st.just(set()))
     new = {v: i for i, v in enumerate(v for v in nodes if v not in lost)}
     expected = [(new[u], new[v]) for u, v in edges if u in new and v in new]
-    result = dgl.remove_nodes(g, sorted(lost))
-    assert edges_of(result) == expected
-    assert result.num_nodes() == len(new)
+    result = dgl.remove_nodes(g, sorted(lost), store_ids=True)
+    assert edges_of(result) == expected and result.ndata[dgl.NID].tolist() == list(new)
+    stay = [i for i, (u, v) in enumerate(edges) if u in new and v in new]
+    assert result.edata[dgl.EID].tolist() == stay
+    for name, rows in g.ndata.items():
+        assert torch.equal(result.ndata[name], rows[list(new)])
 
 
 @given(graphs(), st.integers(0, 3), st.sampled_from(["", "csc", "csr", "csc csr"]), st.data())

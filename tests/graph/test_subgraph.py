@@ -73,10 +73,6 @@ def test_edge_subgraph_that_keeps_all_nodes_by_both_names() -> None:
     assert toy().edge_subgraph([]).num_nodes() == 0
 
 
-def test_an_edge_may_be_asked_for_twice() -> None:
-    assert toy().edge_subgraph([0, 0, 1, 1, 1]).num_edges() == 5
-
-
 @given(typed_graphs(), st.data())
 def test_edge_subgraph_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
     wanted = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -25,23 +24,13 @@ def test_the_table_has_what_torch_indexes() -> None:
     assert all(read_dtype(dtype_name(dtype)) is dtype for dtype in DTYPES.values())
 
 
-@pytest.mark.parametrize(
-    ("dtype", "view"),
-    [
-        (torch.float32, torch.float32),
-        (torch.uint16, torch.uint16),
-        (torch.bool, torch.bool),
-        (torch.complex128, torch.complex128),
-        (torch.bfloat16, torch.int16),
-        (torch.float8_e5m2, torch.int8),
-        (torch.complex32, torch.int32),
-    ],
-)
-def test_views_that_numpy_has(dtype: torch.dtype, view: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_views_that_numpy_has(dtype: torch.dtype) -> None:
+    """Of the same dtype, or, where numpy lacks it, of integers of the same size."""
+    words = {torch.bfloat16: torch.int16, torch.complex32: torch.int32}
     values = numpy_view(torch.ones(3, 2).to(dtype))
-    assert values.dtype is view
+    assert values.dtype in (dtype, words.get(dtype, torch.int8))
     assert values.numpy().nbytes == 6 * dtype.itemsize
-    assert isinstance(values.numpy(), np.ndarray)
 
 
 def test_others_are_refused() -> None:

@@ -14,11 +14,10 @@ import pytest
 from tests.helpers import ROOT
 
 SOURCE = """
-import torch
-from gnnlab.kernels import relabel
-with relabel.NodeList(9) as nodes:
-    nodes.start(torch.tensor([4, 2]))
-print(relabel.__file__)
+import numpy as np
+from gnnlab.kernels import halo
+halo.mark_outside(np.array([4, 2]), 0, 3, np.zeros(9, np.bool_))
+print(halo.__file__)
 """
 
 

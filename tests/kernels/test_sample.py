@@ -203,34 +203,21 @@ def test_a_cut_graph_samples_alike():
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("fanout", [-1, 0, 1, 4, 32, 33, 60])
 def test_torch_operators_pick_the_same(fanout, replace, key):
-    indptr, indices = random_graph()
-    seeds = np.arange(0, 400, 3)
-    expected = sample.sample_neighbors(indptr, indices, seeds, fanout, key, replace=replace)
-    tensors = (torch.from_numpy(x) for x in (indptr, indices, seeds))
-    *got, sizes = sample_torch.sample_neighbors(*tensors, fanout, key, replace=replace)
-    assert np.array_equal(sizes, np.diff(expected[0]))
-    assert all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True))
-
-
-@pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize("fanout", [-1, 0, 4, 32, 33])
-def test_torch_operators_weigh_and_exclude_the_same(fanout, replace):
+    """Without options, with weights and excluded edges, and with excluded edges alone."""
     indptr, indices = random_graph()
     rng = np.random.default_rng(1)
     weights = rng.random(9000) * (rng.random(9000) < 0.7)
     eids = rng.permutation(9000)
     excluded = np.sort(rng.permutation(9000)[:900])
-    options = {"weights": weights, "eids": eids, "excluded": excluded}
-    seeds = np.arange(400)
-    expected = sample.sample_neighbors(
-        indptr, indices, seeds, fanout, 3, replace=replace, **options
-    )
-    tensors = (torch.from_numpy(x) for x in (indptr, indices, seeds))
-    given = {name: torch.from_numpy(value) for name, value in options.items()}
-    *got, sizes = sample_torch.sample_neighbors(*tensors, fanout, 3, replace=replace, **given)
-    assert np.array_equal(sizes, np.diff(expected[0]))
-    assert all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True))
-    uniform = sample_torch.sample_neighbors(
-        *(torch.from_numpy(x) for x in (indptr, indices, seeds)), 3, 3, excluded=given["excluded"]
-    )
+    seeds = np.arange(0, 400, 3)
+    for options in ({}, {"weights": weights, "eids": eids, "excluded": excluded}):
+        expected = sample.sample_neighbors(
+            indptr, indices, seeds, fanout, key, replace=replace, **options
+        )
+        tensors = [torch.from_numpy(x) for x in (indptr, indices, seeds)]
+        given = {name: torch.from_numpy(value) for name, value in options.items()}
+        *got, sizes = sample_torch.sample_neighbors(*tensors, fanout, key, replace=replace, **given)
+        assert np.array_equal(sizes, np.diff(expected[0]))
+        assert all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True))
+    uniform = sample_torch.sample_neighbors(*tensors, 3, 3, excluded=given["excluded"])
     assert not np.isin(uniform[1], excluded).any()

@@ -71,10 +71,6 @@ def random_block(num_nodes: int = 9, num_edges: int = 25, seed: int = 0) -> dgl.
     return dgl.to_block(frontier, [*range(num_nodes // 2), num_nodes - 1])
 
 
-def random_graphs() -> list[dgl.Graph]:
-    return [random_graph(), random_block()]
-
-
 def adjacency(graph: dgl.Graph, edge_weight: Tensor | None = None) -> Tensor:
     """The matrix A with A[v, u] = sum of the weights of the edges u -> v, in float64."""
     src, dst = graph.edges()

@@ -52,6 +52,8 @@ def test_large_scores_do_not_overflow(path: str) -> None:
     out = edge_softmax(toy_graph(), scores)
     assert_near(out[[1, 3, 5]], torch.tensor([0.5, 0.5, 1.0]))
     assert_near(out[[2, 4, 6]], torch.full((3,), 1 / 3))
+    scores[[1, 2]] = -torch.inf
+    assert_near(edge_softmax(toy_graph(), scores)[[1, 3, 2, 6]], torch.tensor([0.0, 1, 0, 0.5]))
 
 
 def test_half_precision_and_empty_graphs(path: str) -> None:

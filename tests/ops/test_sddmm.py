@@ -17,6 +17,7 @@ SHAPES = [
     ((), ()),
     ((3,), (3,)),
     ((2, 3), (2, 3)),
+    ((1, 64), (1, 64)),
     ((2, 3), (3,)),
     ((1, 3), (2, 3)),
     ((1,), (1,)),
@@ -39,7 +40,7 @@ def operands(
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("op", OPS)
 def test_equals_the_definition(op: str, ends: str, dtype: torch.dtype, path: str) -> None:
-    for graph in (toy_graph(), random_graph(20, 30, 100)):
+    for graph in (toy_graph(), random_graph(20, 30, 100).int()):
         for shapes in some(SHAPES):
             x, y = operands(graph, ends, shapes, dtype)
             expected = reference.sddmm(graph, op, x, y, ends)
@@ -94,6 +95,12 @@ def test_integers_and_mixed_dtypes(path: str) -> None:
         expected = reference.sddmm(graph, op, x, y + 1)
         assert torch.allclose(found.double(), expected.double())
     assert sddmm(graph.relation(), "dot", x, y.double()).dtype == torch.float64
+
+
+def test_nan_and_infinity_are_kept(path: str) -> None:
+    x, one = torch.tensor([[1.0, torch.nan], [torch.inf, 1.0]]), dgl.graph(([0, 1], [0, 1]))
+    out = sddmm(one.relation(), "dot", x, torch.ones(2, 2))
+    assert out[0].isnan() and out[1].isinf()
 
 
 def test_half_precision_dot(path: str) -> None:

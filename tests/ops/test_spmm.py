@@ -45,7 +45,7 @@ def operands(
 @pytest.mark.parametrize("reduce", REDUCE)
 @pytest.mark.parametrize("op", [*BINARY, "copy_lhs", "copy_rhs"])
 def test_equals_the_definition(op: str, reduce: str, dtype: torch.dtype, path: str) -> None:
-    for graph in (toy_graph(), random_graph(30, 40, 200)):
+    for graph in (toy_graph(), random_graph(30, 40, 200).int()):
         for shapes in some(SHAPES):
             x, y = operands(graph, shapes, dtype)
             x, y = (None if op == "copy_rhs" else x), (None if op == "copy_lhs" else y)

@@ -220,24 +220,6 @@ def test_blocks_are_frontiers(graph: dgl.Graph) -> None:
     assert torch.equal(input_nodes, seeds)
 
 
-@pytest.mark.parametrize("options", [{}, {"num_workers": 2}, {"prefetch": 0}])
-def test_loaders_make_the_same_batches(options: dict) -> None:
-    g = dgl.rand_graph(300, 6000)
-    g.ndata["x"] = torch.arange(300.0)
-    sampler = LaborSampler([3, 3], importance_sampling=1)
-
-    def batches(**how: Any) -> list[Any]:
-        loader = dgl.dataloading.DataLoader(
-            g, range(100), sampler, batch_size=25, shuffle=True, seed=2, **how
-        )
-        return [
-            (i.tolist(), b[0].edata[dgl.EID].tolist(), b[0].srcdata["x"].tolist())
-            for i, _, b in loader
-        ]
-
-    assert batches(**options) == batches()
-
-
 def test_on_parts_all_edges_are_compared(tmp_path: Any) -> None:
     """On a DistGraph: the sample of the whole graph under the IDs of the partition."""
     for whole, seeds, prob in (
