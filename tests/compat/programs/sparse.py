@@ -1,4 +1,4 @@
-"""Models written with sparse matrices: GCN, GAT, APPNP, a hypergraph network.
+"""Models written with sparse matrices: GCN, GAT, APPNP, a graph transformer, a hypergraph network.
 
 Where the older interface has the same layer, both have the same output for the same weights.
 """
@@ -52,6 +52,32 @@ class APPNP(nn.Module):
             A_drop = dglsp.val_like(A_hat, self.dropout(A_hat.val))
             Z = (1 - self.alpha) * A_drop @ Z + self.alpha * Z_0
         return Z
+
+
+class SparseAttention(nn.Module):
+    def __init__(self, in_size, hidden_size, num_heads):
+        super().__init__()
+        self.num_heads, self.head_dim = num_heads, hidden_size // num_heads
+        self.q, self.k, self.v = (nn.Linear(in_size, hidden_size) for _ in range(3))
+
+    def forward(self, A, h):
+        N = len(h)
+        q = self.q(h).reshape(N, self.head_dim, self.num_heads) * self.head_dim**-0.5
+        k = self.k(h).reshape(N, self.head_dim, self.num_heads)
+        v = self.v(h).reshape(N, self.head_dim, self.num_heads)
+        attn = dglsp.bsddmm(A, q, k.transpose(1, 0)).softmax()
+        return dglsp.bspmm(attn, v).reshape(N, -1)
+
+
+class GraphTransformer(nn.Module):
+    def __init__(self, in_size, out_size, hidden_size=32):
+        super().__init__()
+        self.attention = SparseAttention(in_size, hidden_size, 4)
+        self.again = SparseAttention(hidden_size, hidden_size, 4)
+        self.out = nn.Linear(hidden_size, out_size)
+
+    def forward(self, A, X):
+        return self.out(F.relu(self.again(A, F.relu(self.attention(A, X)))))
 
 
 class HGNN(nn.Module):
@@ -124,6 +150,9 @@ appnp = APPNP(4, num_classes)
 train("APPNP", appnp, lambda: appnp(A_hat, X))
 old = APPNPConv(5, 0.1)
 assert torch.allclose(appnp(A_hat, X), old(looped, appnp.f_theta(X)), atol=1e-5)
+
+transformer = GraphTransformer(4, num_classes)
+train("graph transformer", transformer, lambda: transformer(A_loop, X))
 
 # A hyperedge for each node: the node and its neighbors.
 hgnn = HGNN(A_loop.coalesce(), 4, num_classes)
