@@ -123,8 +123,6 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "isolated nodes": (
         lambda w: GraphConv(D, 2)(dgl.graph(([0], [1])), w.x[:2]), InvalidInput, "add_self_loop"
     ),
-    # no graph, no name
-    # numbers, devices and types
     # graphs in parts
     "far layer": (
         lambda w: SAGEConv(D, 2, "mean")(w.far, w.x), InvalidInput, "blocks of a mini-batch"

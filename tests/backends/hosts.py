@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,13 @@ class Hosts:
                     found.append(pid)
         return found
 
+    def kill(self, i: int, *words: str) -> int:
+        """Kill the processes on a host whose command line has all the words; return how many."""
+        found = self.find(i, *words)
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return len(found)
+
     def cut(self, i: int) -> None:
         """Unplug a host's network cable."""
         _ip("-n", self.names[i], "link", "set", "eth0", "down")
@@ -176,6 +183,11 @@ class Hosts:
         """Let a host lose its power: all its processes are gone at once."""
         with suppress(ProcessLookupError):
             os.kill(self._firsts[i], signal.SIGKILL)
+
+
+def killed(role: str) -> Callable[[Any], object]:
+    """Return a fault: of a job, whose processes write their IDs, host 1 loses the one of a role."""
+    return lambda job: job.hosts.run(1, "kill", "-KILL", (job.folder / f"{role}-1.pid").read_text())
 
 
 def _ip(*words: str) -> None:

@@ -22,6 +22,7 @@ import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import launch
 from gnnlab.launch.backends import HostRequest, choose, open_backend
+from tests.backends.hosts import killed
 from tests.backends.ray import PORT, RayHosts, ray_cluster, ray_obstacle
 from tests.helpers import ROOT, wait_until
 from tests.launch.test_launch import write_workspace
@@ -187,42 +188,19 @@ def test_a_job_of_a_connected_driver_has_the_same_bits_as_a_local_one(
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
-def without_trainer(job: Job) -> None:
-    job.hosts.run(1, "kill", "-KILL", (job.folder / "trainer-1.pid").read_text())
-
-
-def without_server(job: Job) -> None:
-    job.hosts.run(1, "kill", "-KILL", (job.folder / "server-1.pid").read_text())
-
-
-def without_actor(job: Job) -> None:
-    for pid in job.hosts.find(1, "ray::NodeActor"):
-        os.kill(pid, signal.SIGKILL)
-
-
-def without_hub(job: Job) -> None:
-    for pid in job.hosts.find(0, "ray_hub.py hub"):
-        os.kill(pid, signal.SIGKILL)
-
-
-def without_head(job: Job) -> None:
-    (server,) = job.hosts.find(0, "gcs_server", "--log_dir")
-    os.kill(server, signal.SIGKILL)
-
-
 HOST = r"gnr1 \(machine 1\)"
 HEAD = "Ray's head is lost, and jobs end with it; restart Ray on all nodes"
-FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
-    "trainer": (without_trainer, rf"trainer 1 on {HOST} was killed by SIGKILL"),
-    "actor": (without_actor, rf"{HOST}: the agent ended"),
-    "server": (without_server, rf"server 1 on {HOST} was killed by SIGKILL"),
-    "hub": (without_hub, "gnr. .*: the agent ended"),
+FAULTS: dict[str, tuple[Callable[[Job], object], str]] = {
+    "trainer": (killed("trainer"), rf"trainer 1 on {HOST} was killed by SIGKILL"),
+    "actor": (lambda job: job.hosts.kill(1, "ray::NodeActor"), rf"{HOST}: the agent ended"),
+    "server": (killed("server"), rf"server 1 on {HOST} was killed by SIGKILL"),
+    "hub": (lambda job: job.hosts.kill(0, "ray_hub.py hub"), "gnr. .*: the agent ended"),
     "Ctrl-C": (lambda job: job.signal(signal.SIGINT), "interrupted; everything has been ended"),
     "SIGTERM": (lambda job: job.signal(signal.SIGTERM), "SIGTERM came"),
     "SIGKILL": (lambda job: job.signal(signal.SIGKILL), ""),
     "cable": (lambda job: job.hosts.cut(2), r"gnr2 \(machine 2\): no sign of life for 4.5 s"),
     "head": (
-        without_head,
+        lambda job: job.hosts.kill(0, "gcs_server", "--log_dir"),
         f"gnr. .*: the agent ended; {HEAD}",
     ),  # the last: it destroys the cluster
 }

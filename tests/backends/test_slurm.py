@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.launch import launch
-from tests.backends.hosts import Hosts
+from tests.backends.hosts import Hosts, killed
 from tests.backends.slurm import slurm_cluster, slurm_obstacle
 from tests.helpers import ROOT, wait_until
 from tests.launch.test_launch import write_workspace
@@ -220,25 +219,14 @@ def test_the_doctor_checks_an_allocation(hosts: Hosts, tmp_path: Path) -> None:
     assert {"no_python"} == set().union(*no_python.values())
 
 
-def killed(role: str) -> Callable[[Job], None]:
-    """Kill the process of host 1 that has this role."""
-
-    def fault(job: Job) -> None:
-        pid = (job.folder / f"{role}-1.pid").read_text()  # as the host counts
-        job.hosts.run(1, "kill", "-KILL", pid)
-
-    return fault
+def told(*words: str) -> Callable[[Job], object]:
+    """Run a command of Slurm; in it, ``{id}`` is the job's."""
+    return lambda job: job.hosts.run(0, *(word.format(id=job.id) for word in words))
 
 
 def without_agent(job: Job) -> None:
-    pids = job.hosts.find(1, "gnnlab.launch.agent")  # its guard and its worker, not the runner
-    assert len(pids) == 2
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-
-
-def cancelled(job: Job) -> None:
-    job.hosts.run(0, "scancel", job.id)
+    # Its guard and its worker, not the runner.
+    assert job.hosts.kill(1, "gnnlab.launch.agent") == 2
 
 
 def out_of_time(job: Job) -> None:
@@ -247,32 +235,21 @@ def out_of_time(job: Job) -> None:
     wait_until("the end of the time", lambda: job.about("JobState") != "RUNNING")
 
 
-def interrupted(job: Job) -> None:
-    job.hosts.run(0, "scancel", "--signal=INT", "--batch", job.id)
-
-
-def node_down(job: Job) -> None:
-    words = ("NodeName=gns1", "State=DOWN", "Reason=test")
-    job.hosts.run(0, "scontrol", "update", *words)
-
-
-def requeued(job: Job) -> None:
-    job.hosts.run(0, "scontrol", "requeue", job.id)
-
-
-HOST_1 = "gns1 (machine 1)"
-HOST = re.escape(HOST_1)
-FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
+HOST = r"gns1 \(machine 1\)"
+ENDED = "SIGTERM came; everything has been ended"
+DOWN = ("scontrol", "update", "NodeName=gns1", "State=DOWN", "Reason=test")
+CTRL_C = told("scancel", "--signal=INT", "--batch", "{id}")
+FAULTS: dict[str, tuple[Callable[[Job], object], str]] = {
     "trainer": (killed("trainer"), rf"trainer 1 on {HOST} was killed by SIGKILL"),
     "server": (killed("server"), rf"server 1 on {HOST} was killed by SIGKILL"),
     "agent": (without_agent, rf"{HOST}: the agent ended"),
     "cable": (lambda job: job.hosts.cut(1), rf"{HOST}: no sign of life for 4.5 s"),
     "host": (lambda job: job.hosts.lose(1), rf"{HOST}: (no sign of life|the agent ended)"),
-    "time limit": (out_of_time, "SIGTERM came; everything has been ended"),
-    "scancel": (cancelled, "SIGTERM came; everything has been ended"),
-    "node down": (node_down, "SIGTERM came; everything has been ended"),
-    "requeue": (requeued, "SIGTERM came; everything has been ended"),
-    "Ctrl-C": (interrupted, "interrupted; everything has been ended"),
+    "time limit": (out_of_time, ENDED),
+    "scancel": (told("scancel", "{id}"), ENDED),
+    "node down": (told(*DOWN), ENDED),
+    "requeue": (told("scontrol", "requeue", "{id}"), ENDED),
+    "Ctrl-C": (CTRL_C, "interrupted; everything has been ended"),
 }
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from gnnlab.launch.certificates import Authority
+from gnnlab.simulate import SimulationResult, simulate
 from tests.helpers import free_port, run_processes
 
 
@@ -68,6 +71,16 @@ def run_job(
     """Run a script as a job to its end; return what each trainer printed."""
     servers, trainers = environments(part_config, **job)
     return run_processes(source, servers + trainers, args, deadline)[len(servers) :]
+
+
+def run_simulated(
+    script: Path, part_config: Path, **options: Any
+) -> tuple[SimulationResult, list[Any]]:
+    """Simulate a script; return the result and what trainers printed in JSON, by their ranks."""
+    with redirect_stdout(io.StringIO()) as out:
+        result = simulate(part_config, **options).run(script, str(part_config))
+    found = [json.loads(line) for line in out.getvalue().splitlines()]
+    return result, sorted(found, key=lambda each: each["rank"])
 
 
 def outputs(lines: str) -> Mapping[str, Any]:

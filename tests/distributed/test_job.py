@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -175,19 +173,6 @@ class Running:
                 process.wait()
 
 
-@contextmanager
-def running(config: Path, tmp_path: Path, **job: Any) -> Iterator[Running]:
-    script = tmp_path / "script.py"
-    script.write_text(LOOP)
-    started = Running(script, config, tmp_path, **job)
-    try:
-        for i in range(len(started.trainers)):
-            started.wait_for(f"trainer{i}", "sampler")
-        yield started
-    finally:
-        started.end()
-
-
 def await_arrival(pid: int) -> None:
     """Wait until no signal is on its way to a process."""
     status, pending = Path(f"/proc/{pid}/status"), r"(?m)^(Sig|Shd)Pnd:\s*0*[1-9a-f]"
@@ -248,12 +233,17 @@ def test_ctrl_c_at_the_end_leaves_nothing(config: Path, tmp_path: Path) -> None:
 
 
 def test_samplers_end_with_a_killed_trainer(tmp_path: Path) -> None:
-    with running(cut(tmp_path, 1), tmp_path, machines=1, trainers=1, samplers=1) as job:
-        words = job.said("trainer0").split()
+    script = tmp_path / "script.py"
+    script.write_text(LOOP)
+    job = Running(script, cut(tmp_path, 1), tmp_path, machines=1, trainers=1, samplers=1)
+    try:
+        words = job.wait_for("trainer0", "sampler").split()
         sampler = int(words[words.index("sampler") + 1])
         job.trainers[0].kill()
         job.trainers[0].wait()
         wait_until("the end of the sampler", lambda: not is_alive(sampler), 30)
+    finally:
+        job.end()
     assert not leftovers(job.job)
 
 

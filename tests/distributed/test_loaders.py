@@ -12,7 +12,6 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.dataloading import DataLoader, NeighborSampler, NodeDataLoader
-from gnnlab.dataloading.negative_sampler import DegreePower, Uniform
 from gnnlab.distributed import DistEdgeDataLoader, DistNodeDataLoader, DistTensor
 from gnnlab.errors import InvalidInput
 from tests.dataloading.samples import FOLLOWS, PLAYED, PLAYS, REVERSE, friends, players
@@ -208,24 +207,3 @@ def test_reverse_ids_from_before_partitioning_are_noticed(plain: Cut) -> None:
     for g in plain.parts, plain.whole:
         loader = DistEdgeDataLoader(g, range(9), NeighborSampler([2]), reverse_eids=none, **options)
         assert len(list(loader)) == 1
-
-
-@pytest.mark.parametrize("sampler", [Uniform(4), DegreePower(4, 1.0)])
-def test_negative_samplers_of_the_library(plain: Cut, sampler: Any) -> None:
-    g = plain.parts
-    options: dict[str, Any] = {"batch_size": 100, "seed": 9, "negative_sampler": sampler}
-    loader = DistEdgeDataLoader(g, range(300), NeighborSampler([2]), **options)
-    for _, pairs, negatives, blocks in loader:
-        nodes = pairs.ndata[dgl.NID]
-        assert torch.equal(nodes, negatives.ndata[dgl.NID])
-        assert torch.equal(nodes, blocks[-1].dstdata[dgl.NID])
-        src, dst = (nodes[end] for end in negatives.edges())
-        assert torch.equal(src, nodes[pairs.edges()[0]].repeat_interleave(4))
-        if isinstance(sampler, DegreePower):
-            assert (g.in_degrees(dst) > 0).all()
-    again = DistEdgeDataLoader(g, [7, 3, 99], NeighborSampler([2]), **options)
-    ((_, pairs, negatives, _),) = again
-    assert negatives.num_edges() == 12
-
-
-# -------------------------------------------------------------------------- equal steps

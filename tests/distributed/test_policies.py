@@ -78,9 +78,6 @@ def test_inclusion_of_parts_is_that_of_the_graph(tmp_path: Path, parts: int) -> 
         assert torch.allclose(remote[rows], remote[remote > 0].sort(descending=True).values)
 
 
-# --------------------------------------------------------------------------- fixed choices
-
-
 # ------------------------------------------------------------------------------ Belady
 def misses(batches: list[list[int]], num_rows: int, slots: int) -> int:
     """Rows that the cache fetches for a sequence of batches."""

@@ -26,7 +26,7 @@ from gnnlab.distributed.connections import ServerLost
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.server_transport import RemoteTransport
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, PartitionError
 from gnnlab.launch.certificates import Authority, Keys
 from gnnlab.partition import PartitionPolicy
 from gnnlab.partition.part import open_part
@@ -68,7 +68,6 @@ def rows(*numbers: int) -> torch.Tensor:
     ("message", "error", "text"),
     [
         (m.Pull("node~_N~y", rows(0)), NotFound, "no distributed tensor 'node~_N~y'"),
-        (m.Pull(X, rows(20)), OutOfRange, "20"),
         (m.Push(X, rows(1), torch.tensor([0.5])), InvalidInput, "expected values of torch.int64"),
         (m.Delete(X), InvalidInput, "goes to the first server"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from gnnlab.distributed.traffic import Count, Traffic
 
@@ -33,15 +34,12 @@ def test_matrix_and_totals() -> None:
 def test_threads_lose_nothing() -> None:
     traffic = Traffic(2)
 
-    def count() -> None:
+    def count(_: int) -> None:
         for _ in range(2000):
             traffic.add(0, 1, "control", Count(1, 1, 1, 1))
 
-    threads = [threading.Thread(target=count) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(count, range(4)))
     assert traffic.total() == Count(8000, 8000, 8000, 8000)
 
 

@@ -30,14 +30,6 @@ def sums(graph: Any, x: Any) -> Any:
         return graph.ndata["y"]
 
 
-def with_itself(graph: Any, x: Any) -> Any:
-    return mean(dgl.add_self_loop(graph), x)
-
-
-def other_way(graph: Any, x: Any) -> Any:
-    return mean(dgl.reverse(graph), x)
-
-
 def leaves_features(graph: Any, x: Any) -> Any:
     graph.ndata["x"] = x
     graph.update_all(fn.copy_u("x", "m"), fn.mean("m", "y"))
@@ -55,8 +47,8 @@ def by_sets(graph: Any) -> Any:
 
 
 RIGHT: dict[int, list[Any]] = {
-    1: [85, 85.0, np.int64(85), torch.tensor(85), torch.tensor([85.0])],
-    2: [[2, 3, 6, 7, 8], (8, 7, 6, 3, 2), np.array([2, 3, 6, 7, 8]), torch.tensor([2, 3, 6, 7, 8])],
+    1: [85],
+    2: [[2, 3, 6, 7, 8], [8, 7, 6, 3, 2]],
     3: [mean, mean_by_hand],
     4: [no_reverse, lambda g: no_reverse(g).item(), by_sets],
 }
@@ -67,9 +59,6 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         (125, "1 drawn again"),
         (21, "1 two layers"),
         (86, ""),
-        ("85", "not a number"),
-        ([85, 1], "not a number"),
-        (True, "not a number"),
     ],
     2: [
         ([2, 7, 8], "2 one layer"),
@@ -77,18 +66,15 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         ([2, 6, 7, 8], "2 itself"),
         ([2, 3, 6, 7, 7, 8], "2 twice"),
         ([3], ""),
-        (3, "not a list"),
-        ("23678", "not a list"),
     ],
     3: [
         (sums, "3 sum"),
-        (with_itself, "3 itself"),
-        (other_way, "3 direction"),
+        (lambda g, x: mean(dgl.add_self_loop(g), x), "3 itself"),
+        (lambda g, x: mean(dgl.reverse(g), x), "3 direction"),
         (leaves_features, "3 left"),
         (lambda g, x: x, ""),
         (lambda g, x: mean(g, x)[:3], "shape"),
         (lambda g, x: None, "not a tensor"),
-        (torch.zeros(9, 3), "not a function"),
         (lambda g: g, "TypeError"),
     ],
     4: [

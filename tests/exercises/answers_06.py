@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 
 def adds(tensor: Any, ids: Any, values: Any) -> None:
@@ -27,14 +26,6 @@ def replaces(tensor: Any, ids: Any, values: Any) -> None:
     tensor[ids] = values
 
 
-def adds_to_a_copy(tensor: Any, ids: Any, values: Any) -> Any:
-    return tensor[:].index_add_(0, ids, values)
-
-
-def adds_the_first(tensor: Any, ids: Any, values: Any) -> None:
-    adds(tensor, ids[:1], values[:1])
-
-
 def owners(g: Any, ids: Any) -> Any:
     return g.get_partition_book().nid2partid(ids)
 
@@ -49,8 +40,8 @@ def asks_by_sets(g: Any, ids: Any, part: int) -> Any:
 
 
 RIGHT: dict[int, list[Any]] = {
-    1: [[2, 101], (2, 101.0), np.array([2, 101]), torch.tensor([2, 101])],
-    2: [-0.195, -0.1 - 0.3 / 10**0.5, np.float32(-0.195), torch.tensor([-0.1949])],
+    1: [[2, 101]],
+    2: [-0.195, -0.1 - 0.3 / 10**0.5, -0.1949],
     3: [adds, adds_one_by_one],
     4: [asks, asks_by_sets, lambda g, ids, part: asks(g, ids, part).item()],
 }
@@ -63,7 +54,6 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         ([101, 2], "1 order"),
         ([2, 100], "which"),
         ([2], "length"),
-        (101, "not a list"),
     ],
     2: [
         (-0.1, "2 sum"),
@@ -73,15 +63,13 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         (-0.095, "2 second"),
         (0.195, "2 sign"),
         (-0.19, ""),
-        ("-0.195", "not a number"),
     ],
     3: [
         (adds_last, "3 last"),
         (replaces, "3 replaced"),
-        (adds_to_a_copy, "3 not written"),
-        (adds_the_first, ""),
+        (lambda tensor, ids, values: tensor[:].index_add_(0, ids, values), "3 not written"),
+        (lambda tensor, ids, values: adds(tensor, ids[:1], values[:1]), ""),
         (lambda tensor, ids, values: tensor.index_add_(0, ids, values), "NoAttribute"),
-        ([1, 2], "not a function"),
     ],
     4: [
         (lambda g, ids, part: (owners(g, ids) != part).sum(), "4 twice"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import torch
 
 import gnnlab as dgl
@@ -27,10 +26,6 @@ def crossing_by_loop(g: Any, frontier: Any) -> Any:
     return counts
 
 
-def without_zeros(g: Any, frontier: Any) -> Any:
-    return {name: edges for name, edges in crossing(g, frontier).items() if edges}
-
-
 def all_edges(g: Any, frontier: Any) -> Any:
     counts = frontier.edata[dgl.ETYPE].bincount(minlength=len(g.etypes))
     return dict(zip(g.etypes, counts.tolist(), strict=True))
@@ -50,8 +45,8 @@ def of_the_lesson(g: Any, frontier: Any) -> Any:
 
 FANOUT = {"likes": -1, "dislikes": 3, "liked_by": 2, "disliked_by": 2}
 RIGHT: dict[int, list[Any]] = {
-    1: [15, 15.0, np.int64(15), torch.tensor(15)],
-    2: [("user", 24), ["user", 24.0], ("user", torch.tensor(24)), (1, np.int64(24))],
+    1: [15],
+    2: [["user", 24], ["user", 24.0], ("user", torch.tensor(24)), [1, 24]],
     3: [crossing, crossing_by_loop],
     4: [
         FANOUT,
@@ -73,7 +68,6 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         (19, "1 shift"),
         (35, "1 films first"),
         (16, ""),
-        (("film", 15), "not a number"),
     ],
     2: [
         (("film", 24), "2 type"),
@@ -82,13 +76,12 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         (("user", 16), "2 part"),
         (("user", 26), "2 films"),
         (("user", 25), ""),
-        (24, "not a list"),
         (("user", 24, 1), "length"),
     ],
     3: [
         (lambda g, frontier: crossing(g, frontier, away=False), "3 own"),
         (all_edges, "3 all"),
-        (without_zeros, "3 zero"),
+        (lambda g, frontier: {k: n for k, n in crossing(g, frontier).items() if n}, "3 zero"),
         (by_edge_owner, ""),
         (of_the_lesson, ""),
         (lambda g, frontier: list(crossing(g, frontier).values()), "3 dictionary"),
@@ -101,7 +94,7 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         ({"likes": -1, "dislikes": 3}, "4 relations"),
         ({"film": -1, "user": 2}, "4 edges"),
         (FANOUT | {"dislikes": 2}, ""),
-        ([-1, 3, 2, 2], "4 dictionary"),
         (FANOUT | {"likes": "all"}, "not a number"),
+        ([-1, 3, 2, 2], "4 dictionary"),
     ],
 }

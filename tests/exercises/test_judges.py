@@ -1,8 +1,9 @@
 """Judges accept right answers in every form, refuse what students often write, and say why.
 
-``answers_NN.py`` has, for each exercise of a lesson, ``RIGHT``: right answers in their forms, and
-``WRONG``: wrong programs and usual wrong numbers, each with the reason that must be told (a key of
+``answers_NN.py`` has, for each exercise of a lesson, ``RIGHT``: right answers, and ``WRONG``: wrong
+programs and usual wrong numbers, each with the reason that must be told (a key of
 ``gnnlab/exercises/texts/``; "" if none is known, the name of an error that the answer raises).
+Numbers and lists are given in all their forms, and each exercise gets answers of another kind, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -27,11 +29,35 @@ FOLDER = Path(exercises.__file__).parent
 LESSONS = sorted(path.stem[-2:] for path in FOLDER.glob("lesson_*.py"))
 
 
+def forms(right: Any) -> list[Any]:
+    """A right answer as Python, numpy and torch write it."""
+    if isinstance(right, int | float):
+        return [right, float(right), np.float64(right), torch.tensor(right), torch.tensor([right])]
+    if isinstance(right, list) and not isinstance(right[0], str):
+        return [right, tuple(right), np.array(right), torch.tensor(right)]
+    return [right]
+
+
+def of_no_form(right: Any) -> list[tuple[Any, str]]:
+    """Answers of another kind than a right one, and the reason."""
+    if callable(right):
+        return [(3, "not a function"), ([1, 2], "not a function")]
+    if isinstance(right, list):
+        return [(right[-1] if isinstance(right[-1], int) else 3, "not a list"), ("2", "not a list")]
+    if isinstance(right, int | float):
+        return [(str(right), "not a number"), ([right, 0], "not a number"), (True, "not a number")]
+    return []
+
+
 def cases(kind: str) -> list[Any]:
     found = []
     for lesson in LESSONS:
         answers = importlib.import_module(f"tests.exercises.answers_{lesson}")
         for number, given in getattr(answers, kind).items():
+            if kind == "RIGHT":
+                given = [form for right in given for form in forms(right)]
+            else:
+                given = [*given, *of_no_form(answers.RIGHT[number][0])]
             found += [
                 pytest.param(lesson, number, answer, id=f"{lesson}.{number}-{i}")
                 for i, answer in enumerate(given)
@@ -72,7 +98,7 @@ def test_each_exercise_is_tried(lesson: str) -> None:
     answers = importlib.import_module(f"tests.exercises.answers_{lesson}")
     numbers = {name[9:] for name in dir(judges(lesson)) if name.startswith("exercise_")}
     assert {*map(str, answers.RIGHT)} == {*map(str, answers.WRONG)} == numbers
-    assert all(len(given) >= 4 for given in answers.WRONG.values())
+    assert all(len(given) >= 3 for given in answers.WRONG.values())
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

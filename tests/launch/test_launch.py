@@ -162,72 +162,60 @@ def test_a_trainer_raises(begin: Callable[..., Started]) -> None:
 AGAIN = pytest.mark.thorough("as with another process of the job")
 
 
-@pytest.mark.parametrize(
-    "which",
-    [
-        pytest.param("guard", marks=AGAIN),
-        pytest.param("worker", marks=AGAIN),
-        "both",
-        pytest.param("both stopped", marks=AGAIN),
-        pytest.param("stopped worker", marks=AGAIN),
-        pytest.param("runner", marks=AGAIN),
-    ],
-)
-def test_an_agent_is_killed(begin: Callable[..., Started], which: str) -> None:
-    started = begin("wait", "--local")
-    started.wait_for(*ALL)
-    started.note_ports()
-    if which == "runner":
-        started.find("gnnlab.launch.runner")[0].kill()
-    else:
-        agents = started.find("gnnlab.launch.agent")
-        guards = [p for p in agents if p.ppid() == started.process.pid]
-        workers = [p for p in agents if p not in guards]
-        assert len(guards) == len(workers) == 2
-        if which == "stopped worker":
-            workers[0].suspend()
-        elif "both" in which:  # of both machines, so that nobody is left who knows of the job
-            for each in agents:
-                each.suspend() if "stopped" in which else each.kill()
-        else:
-            (guards if which == "guard" else workers)[0].kill()
-    status, errors = started.end(2 * END)
-    assert status == 128 + signal.SIGKILL or (which != "runner" and status)
-    named = {"both stopped": r"\(machine \d\): no sign of life for 4\.5 s"}
-    worker = r"the agent ended: its worker \(process \d+\) was killed by SIGKILL"
-    named |= {name: worker.replace("worker", name) for name in ("guard", "runner")}
-    named |= {"worker": worker, "stopped worker": worker.replace("its ", "its stopped ")}
-    assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
+def victims(started: Started, who: str) -> list[psutil.Process]:
+    """Processes of a job that runs; "agents" are all of both machines: nobody else knows of it."""
+    if who == "trainer":
+        return [psutil.Process(started.wait_for("trainer-0"))]
+    if who == "runner":
+        return started.find("gnnlab.launch.runner")[:1]
+    agents = started.find("gnnlab.launch.agent")
+    guards = [each for each in agents if each.ppid() == started.process.pid]
+    workers = [each for each in agents if each not in guards]
+    assert len(guards) == len(workers) == 2
+    return {"guard": guards[:1], "worker": workers[:1], "agents": agents}[who]
+
+
+ENDED = r"the agent ended: its {} \(process \d+\) was killed by SIGKILL"
+STOPPED = r"was stopped for .*\(process PID: "
 
 
 @pytest.mark.parametrize(
-    "which",
+    ("who", "how", "named", "status"),
     [
-        "trainer",
-        pytest.param("killed trainer", marks=AGAIN),
-        *(pytest.param(name, marks=AGAIN) for name in ("runner", "guard")),
+        ("agents", "kill", "the agent ended", None),
+        ("trainer", "suspend", f"trainer 0 .*{STOPPED}", 128 + signal.SIGSTOP),
+        *(
+            pytest.param(*row, marks=AGAIN)
+            for row in (
+                ("agents", "suspend", r"\(machine \d\): no sign of life for 4\.5 s", None),
+                ("guard", "kill", ENDED.format("guard"), None),
+                ("worker", "kill", ENDED.format("worker"), None),
+                ("worker", "suspend", ENDED.format("stopped worker"), None),
+                ("runner", "kill", ENDED.format("runner"), 128 + signal.SIGKILL),
+                ("runner", "suspend", rf"\): the agent.*{STOPPED}", 128 + signal.SIGSTOP),
+                ("guard", "suspend", rf"\): the agent.*{STOPPED}", 128 + signal.SIGSTOP),
+                (
+                    *("trainer", "kill"),
+                    r"trainer 0 on 127.0.0.2 \(machine 0\) was killed by SIGKILL",
+                    128 + signal.SIGKILL,
+                ),
+            )
+        ),
     ],
 )
-def test_a_process_is_stopped_or_killed(begin: Callable[..., Started], which: str) -> None:
+def test_a_process_is_killed_or_stopped(
+    begin: Callable[..., Started], who: str, how: str, named: str, status: int | None
+) -> None:
     """It is named, and nothing waits for it; SIGTERM alone does not end a stopped process."""
     started = begin("wait", "--local")
     started.wait_for(*ALL)
     started.note_ports()
-    if "trainer" in which:
-        process = psutil.Process(started.wait_for("trainer-0"))
-    else:
-        found = started.find("gnnlab.launch." + ("runner" if which == "runner" else "agent"))
-        process = next(p for p in found if which == "runner" or p.ppid() == started.process.pid)
-    process.kill() if "killed" in which else process.suspend()
-    status, errors = started.end(2 * END)
-    first = errors.splitlines()[0]
-    if "killed" in which:
-        assert status == 128 + signal.SIGKILL
-        assert "trainer 0 on 127.0.0.2 (machine 0) was killed by SIGKILL" in first
-        return
-    assert status == 128 + signal.SIGSTOP
-    assert ("trainer 0 " if which == "trainer" else "): the agent") in first
-    assert "was stopped for" in first and f"(process {process.pid}: " in first
+    hit = victims(started, who)
+    for each in hit:
+        getattr(each, how)()
+    found, errors = started.end(2 * END)
+    assert found == status if status else found
+    assert re.search(named.replace("PID", str(hit[0].pid)), errors.splitlines()[0])
 
 
 def test_an_agent_is_stopped_before_it_has_said_anything(begin: Callable[..., Started]) -> None:

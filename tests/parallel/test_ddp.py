@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import pytest
 import torch
 from hypothesis import given
@@ -27,10 +25,6 @@ def loaders(graph, seeds, world_size, **options):
         dgl.parallel.create_dataloader(rank, world_size, graph, seeds, sampler, **options)
         for rank in range(world_size)
     ]
-
-
-def outputs(epoch) -> list[list[int]]:
-    return [output_nodes.tolist() for _, output_nodes, _ in epoch]
 
 
 # ------------------------------------------------------------------------------- batches
@@ -68,20 +62,6 @@ def test_every_rank_makes_the_same_number_of_steps(
         for share in shares:  # repeated seeds are on different ranks
             mine = [seed for batch in share for seed in batch]
             assert len(set(mine)) == len(mine)
-
-
-def test_a_step_of_all_ranks_is_a_step_of_one_process(graph):
-    seeds, sampler = torch.arange(100, 160), dgl.dataloading.NeighborSampler([2])
-    single = dgl.dataloading.DataLoader(graph, seeds, sampler, batch_size=12, shuffle=True, seed=4)
-    for epoch in range(2):
-        expected = outputs(single)
-        for world_size in (1, 2, 3, 4):
-            ranks = loaders(graph, seeds, world_size, batch_size=12 // world_size, seed=4)
-            for each in ranks:
-                each.set_epoch(epoch)
-            steps = zip(*(outputs(each) for each in ranks), strict=True)
-            together = [sorted(chain(*step)) for step in steps]
-            assert together == [sorted(batch) for batch in expected]
 
 
 def test_typed_seeds_are_shared_too():

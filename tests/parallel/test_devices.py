@@ -10,8 +10,7 @@ from tests.helpers import HAS_GPU, run_ranks, run_script
 pytestmark = pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
 
 TRAIN = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
+import os
 import torch
 import torch.nn.functional as F
 import gnnlab as dgl
@@ -51,14 +50,13 @@ if __name__ == "__main__":
 """
 
 
-def test_ranks_with_a_device_each_train_as_one_process(pytestconfig: pytest.Config) -> None:
-    printed = run_ranks(TRAIN, 2, args=[str(pytestconfig.rootpath)])
+def test_ranks_with_a_device_each_train_as_one_process() -> None:
+    printed = run_ranks(TRAIN, 2)
     assert printed == [f"{NAME}:{rank} {NAME} 0.5 True\n" for rank in range(2)]
 
 
 FORKED = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
+import os
 import gnnlab as dgl
 from tests import accelerator
 
@@ -69,21 +67,18 @@ with accelerator.plugged():
 """
 
 
-def test_variables_of_a_launched_parent_do_not_choose_the_device(
-    pytestconfig: pytest.Config,
-) -> None:
-    printed = run_ranks(FORKED, 2, args=[str(pytestconfig.rootpath)])
+def test_variables_of_a_launched_parent_do_not_choose_the_device() -> None:
+    printed = run_ranks(FORKED, 2)
     assert printed == [f"{NAME}:0\n", f"{NAME}:1\n"]
 
 
 SEEN = """
 import os, sys, types, warnings
-sys.path.insert(0, sys.argv[1])
 import torch
 import gnnlab as dgl
 from tests import accelerator
 
-rank, seen = int(os.environ["RANK"]), sys.argv[2]
+rank, seen = int(os.environ["RANK"]), sys.argv[1]
 uuid = {"own": rank, "same": 0}[seen]
 accelerator.DEVICE.get_device_properties = lambda device: types.SimpleNamespace(uuid=uuid)
 accelerator.DEVICE.device_count = lambda: 1
@@ -95,19 +90,14 @@ with accelerator.plugged(), warnings.catch_warnings(record=True) as warned:
 """
 
 
-def test_a_rank_that_sees_one_device_has_it_for_itself_or_shares_it(
-    pytestconfig: pytest.Config,
-) -> None:
+def test_a_rank_that_sees_one_device_has_it_for_itself_or_shares_it() -> None:
     """Launchers such as srun --gpus-per-task=1 show each rank one device, always as number 0."""
-    root = str(pytestconfig.rootpath)
-    assert run_ranks(SEEN, 2, args=[root, "own"]) == [f"{NAME}:0 {NAME} False\n"] * 2
-    shared = run_ranks(SEEN, 2, args=[root, "same"])
+    assert run_ranks(SEEN, 2, args=["own"]) == [f"{NAME}:0 {NAME} False\n"] * 2
+    shared = run_ranks(SEEN, 2, args=["same"])
     assert shared == [f"{NAME}:0 gloo True\n", f"{NAME}:0 gloo False\n"]
 
 
 GRADIENTS = """
-import sys
-sys.path.insert(0, sys.argv[1])
 import torch
 import gnnlab as dgl
 from tests import accelerator
@@ -126,6 +116,6 @@ with accelerator.plugged():
 """
 
 
-def test_where_there_is_a_gpu_gradients_are_lost_in_a_fork(pytestconfig: pytest.Config) -> None:
+def test_where_there_is_a_gpu_gradients_are_lost_in_a_fork() -> None:
     """Even on the CPU; where this is gone, a future torch needs no note."""
-    assert run_script(GRADIENTS, args=[str(pytestconfig.rootpath)]) == "True True\n"
+    assert run_script(GRADIENTS) == "True True\n"

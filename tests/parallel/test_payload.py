@@ -87,10 +87,3 @@ def test_functions_and_queues() -> None:
     for each in (queue, other):
         each.close()
         each.join_thread()
-
-
-def test_functions_that_use_the_package_travel() -> None:
-    """As those of a script or a notebook cell, which are pickled by value."""
-    function = eval("lambda: dgl.rand_graph", {"dgl": dgl, "__name__": "__main__"})
-    with pack(function) as payload:
-        assert unpack(payload)() is dgl.rand_graph

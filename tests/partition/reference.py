@@ -54,6 +54,7 @@ def by_type(mapping: Any, g: dgl.Graph) -> tuple[dict[str, list[int]], dict[Trip
     nodes, edges = mapping
     if isinstance(nodes, torch.Tensor):
         nodes, edges = {g.ntypes[0]: nodes}, {g.canonical_etypes[0]: edges}
+    assert {ids.dtype for ids in [*nodes.values(), *edges.values()]} == {torch.int64}
     return {t: ids.tolist() for t, ids in nodes.items()}, {
         t: ids.tolist() for t, ids in edges.items()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -74,50 +75,10 @@ def test_appended_is_rebuilt(seed: int, hops: int) -> None:
                 assert torch.equal(after[ntype][: len(part)], part)
         partition_graph(g, "g", 3, folder / "again", hops, part_method=lambda g, k: after)
         found, wanted = content(folder), content(folder / "again")
-        assert {name: found[name] for name in wanted if name != "g.json"} == {
-            name: data for name, data in wanted.items() if name != "g.json"
-        }
+        for files in (found, wanted):
+            files["g.json"] = json.loads(files["g.json"]) | {"part_method": ""}
+        assert {name: found[name] for name in wanted} == wanted
         assert not [name for name in found if name not in wanted and "again" not in name]
-
-
-def test_samples_are_those_of_the_graph(tmp_path: Path) -> None:
-    """Of old and new nodes, with features, on the graph and on the parts."""
-    random = np.random.default_rng(1)
-    g = typed(random, 60, 20, 400)
-    partition_graph(g, "g", 3, tmp_path, part_method="random")
-    rows = new_rows(random, g, 9, 60)
-    append_partition(tmp_path / "g.json", *rows)
-    g = dgl.append(g, *rows)
-    dgl.distributed.initialize()
-    far = dgl.distributed.DistGraph("g", part_config=tmp_path / "g.json")
-    try:
-        book = far.get_partition_book()
-        by_new = torch.empty(69, dtype=torch.int64)
-        for part_id in range(3):
-            part = open_part(tmp_path / "g.json", part_id)
-            nodes = part.nodes["user"]
-            by_new[book.partid2nids(part_id, "user")] = nodes.orig_ids[: nodes.num_inner]
-        assert torch.equal(far.nodes["user"].data["x"][:], g.nodes["user"].data["x"][by_new])
-        sampler = dgl.dataloading.NeighborSampler([4, 4])
-        options = {"batch_size": 16, "shuffle": False}
-        loaders = (
-            dgl.dataloading.DataLoader(g, {"user": by_new}, sampler, **options),
-            dgl.dataloading.DistNodeDataLoader(far, {"user": torch.arange(69)}, sampler, **options),
-        )
-        batches = []
-        for loader in loaders:
-            dgl.seed(3)
-            batches.append(list(loader))
-        for (inputs, _, blocks), (far_inputs, _, far_blocks) in zip(*batches, strict=True):
-            assert torch.equal(by_new[far_inputs["user"]], inputs["user"])
-            for block, other in zip(blocks, far_blocks, strict=True):
-                for etype in block.canonical_etypes:
-                    for a, b in zip(
-                        block.edges(etype=etype), other.edges(etype=etype), strict=True
-                    ):
-                        assert torch.equal(a, b)
-    finally:
-        dgl.distributed.exit_client()
 
 
 def test_new_nodes_go_to_most_of_their_neighbors(tmp_path: Path) -> None:

@@ -36,38 +36,15 @@ def one_type(part_id: int = 0) -> GraphPartitionBook:
     return GraphPartitionBook(part_id, {"_N": [0, 2, 6]}, {("_N", "_E", "_N"): [0, 5, 9]})
 
 
-def test_owners() -> None:
+def test_homogeneous_names_and_counts() -> None:
     book = shop()
     assert book.num_partitions() == 3
-    assert book.nid2partid([0, 1, 2], "game").tolist() == [0, 0, 2]
-    assert book.nid2partid(range(7)).tolist() == [0, 0, 0, 1, 1, 2, 2]
     assert book.nid2partid(range(7), "_N").tolist() == [0, 0, 0, 1, 1, 2, 2]
-    assert book.eid2partid([0, 1, 2], "plays").tolist() == [0, 0, 2]
     assert book.eid2partid(range(9), "_E").tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert book.partid2nids(1, "game").tolist() == []
-    assert book.partid2nids(1, "user").tolist() == [1, 2]
-    assert book.partid2nids(2).tolist() == [5, 6]
-    assert book.partid2eids(2, PLAYS).tolist() == [2, 3, 4]
-    assert book.nid2localnid([2, 1], 1, "user").tolist() == [1, 0]
-    assert book.nid2localnid([4], 1).tolist() == [1]
-    assert book.eid2localeid([3], 1, MADE).tolist() == [2]
-    assert book.metadata() == [
-        {"machine_id": 0, "num_nodes": 3, "num_edges": 3},
-        {"machine_id": 1, "num_nodes": 2, "num_edges": 3},
-        {"machine_id": 2, "num_nodes": 2, "num_edges": 3},
-    ]
-
-
-def test_two_kinds_of_ids() -> None:
-    book = shop()
-    kinds, ids = book.map_to_per_ntype(range(7))
-    assert kinds.tolist() == [0, 0, 1, 1, 1, 0, 1]
-    assert ids.tolist() == [0, 1, 0, 1, 2, 2, 3]
-    assert book.map_to_homo_nid([3, 0], "user").tolist() == [6, 2]
     assert book.map_to_homo_eid(np.array([4, 0], np.uint8), "plays").tolist() == [8, 0]
-    kinds, ids = book.map_to_per_etype([8, 2])
-    assert (kinds.tolist(), ids.tolist()) == ([0, 1], [4, 0])
-    assert kinds.dtype is ids.dtype is torch.int64
+    numbers = zip(range(3), (3, 2, 2), (3, 3, 3), strict=True)
+    names = ("machine_id", "num_nodes", "num_edges")
+    assert book.metadata() == [dict(zip(names, row, strict=True)) for row in numbers]
 
 
 def test_types() -> None:
@@ -129,10 +106,12 @@ def test_policies() -> None:
 
 @given(st.data())
 def test_against_lists(data: st.DataObject) -> None:
+    """Of types of nodes, and of as many types of edges."""
     num_parts, num_types = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
     owned = [[data.draw(st.integers(0, 3)) for _ in range(num_types)] for _ in range(num_parts)]
     borders = {f"t{t}": np.cumsum([0, *(row[t] for row in owned)]) for t in range(num_types)}
-    book = GraphPartitionBook(0, borders, {("t0", "r", "t0"): [0] * (num_parts + 1)})
+    etypes = {name: ("t0", name, "t0") for name in borders}
+    book = GraphPartitionBook(0, borders, {etypes[name]: each for name, each in borders.items()})
     rows = []  # part, type, ID within the type; homogeneous ID = position
     free = [0] * num_types
     for part in range(num_parts):
@@ -141,11 +120,26 @@ def test_against_lists(data: st.DataObject) -> None:
                 rows.append((part, t, free[t]))
                 free[t] += 1
     everything = range(len(rows))
-    assert book.nid2partid(everything).tolist() == [part for part, _, _ in rows]
-    kinds, ids = book.map_to_per_ntype(everything)
-    assert list(zip(kinds.tolist(), ids.tolist(), strict=True)) == [(t, i) for _, t, i in rows]
-    for t in range(num_types):
-        mine = [(part, position) for position, (part, kind, _) in enumerate(rows) if kind == t]
-        all_of_type = range(free[t])
-        assert book.map_to_homo_nid(all_of_type, f"t{t}").tolist() == [at for _, at in mine]
-        assert book.nid2partid(all_of_type, f"t{t}").tolist() == [part for part, _ in mine]
+    nodes = book.nid2partid, book.map_to_per_ntype, book.map_to_homo_nid, book.partid2nids
+    edges = book.eid2partid, book.map_to_per_etype, book.map_to_homo_eid, book.partid2eids
+    for (owner, split, join, of_part), local in (
+        (nodes, book.nid2localnid),
+        (edges, book.eid2localeid),
+    ):
+        assert owner(everything).tolist() == [part for part, _, _ in rows]
+        kinds, ids = split(everything)
+        assert kinds.dtype is ids.dtype is torch.int64
+        assert list(zip(kinds.tolist(), ids.tolist(), strict=True)) == [(t, i) for _, t, i in rows]
+        for part in range(num_parts):
+            mine = [at for at, (other, _, _) in enumerate(rows) if other == part]
+            assert of_part(part).tolist() == mine
+            assert local(mine, part).tolist() == [*range(len(mine))]
+        for t, name in enumerate(borders):
+            mine = [(part, at, i) for at, (part, kind, i) in enumerate(rows) if kind == t]
+            ids = range(free[t])
+            assert join(ids, name).tolist() == [at for _, at, _ in mine]
+            assert owner(ids, name).tolist() == [part for part, _, _ in mine]
+            for part in range(num_parts):
+                inside = [i for other, _, i in mine if other == part]
+                assert of_part(part, name).tolist() == inside
+                assert local(inside, part, name).tolist() == [*range(len(inside))]

@@ -64,10 +64,8 @@ def cut_short(file: Path) -> None:
         (lambda file: file.write_bytes(file.read_bytes() + b"\0"), "bytes"),
         (Path.unlink, "missing"),
         (change(-1), "checksum"),
-        (change(0), "checksum"),
-        (change(60), "checksum"),
     ],
-    ids=["short", "long", "missing", "last-byte", "magic", "header"],
+    ids=["short", "long", "missing", "last-byte"],
 )
 def test_damaged_array(array: str, damage: Damage, message: str, tmp_path: Path) -> None:
     config = cut_ring(tmp_path)
@@ -278,7 +276,8 @@ def test_changed_headers_are_refused_or_harmless(
         config = cut_ring(Path(folder))
         expected = _arrays(open_part(config, 0))
         file, about = Path(folder, "part0", array), json.loads(config.read_text("utf8"))
-        raw = bytearray(file.read_bytes())
+        written = file.read_bytes()
+        raw = bytearray(written)
         for _ in range(data.draw(st.integers(1, 3))):
             raw[data.draw(st.integers(0, 127))] ^= 1 << data.draw(st.integers(0, 7))
         file.write_bytes(raw)
@@ -291,7 +290,7 @@ def test_changed_headers_are_refused_or_harmless(
         except PartitionError as error:
             assert str(file) in str(error)
         else:
-            assert found == expected
+            assert found == expected and (lies or raw == written)
         assert time.process_time() - began < 1
 
 

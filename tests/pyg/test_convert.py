@@ -12,43 +12,20 @@ import gnnlab as dgl
 from gnnlab import pyg
 from gnnlab.errors import InvalidInput
 from tests.helpers import run_script
-
-RATES, LIKES = ("user", "rates", "item"), ("user", "likes", "user")
-EDGES = torch.tensor([[0, 2, 2, 1], [1, 1, 0, 3]])
-
-
-def plain() -> Data:
-    return Data(
-        x=torch.arange(8.0).reshape(4, 2),
-        y=torch.tensor([0, 1, 1, 0]),
-        edge_index=EDGES,
-        edge_weight=torch.tensor([0.1, 0.2, 0.3, 0.4]),
-        train_mask=torch.tensor([True, False, True, False]),
-        num_nodes=4,
-    )
-
-
-def typed() -> HeteroData:
-    data = HeteroData()
-    data["user"].x = torch.eye(3)
-    data["item"].num_nodes = 5
-    data[RATES].edge_index = torch.tensor([[0, 1, 2, 2], [4, 0, 0, 3]])
-    data[RATES].edge_attr = torch.arange(4.0)
-    data[LIKES].edge_index = torch.tensor([[0, 1], [1, 2]])
-    return data
+from tests.pyg.graphs import CITES, OWNS, WRITES, plain, typed
 
 
 def test_a_data_becomes_a_graph_and_returns() -> None:
     data = plain()
-    data.num_classes, data.title = 2, "four nodes"  # what has no rows is left out
-    data.edge_label_index = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])  # shape (2, E)
+    data.num_classes, data.title = 2, "sixty nodes"  # what has no rows is left out
+    data.edge_label_index = data.edge_index.flip(0)  # shape (2, E)
     g = pyg.from_pyg(data)
-    assert g.is_homogeneous and g.num_nodes() == 4
-    assert torch.equal(torch.stack(g.edges()), EDGES)
-    assert set(g.ndata) == {"x", "y", "train_mask"} and set(g.edata) == {"edge_weight"}
+    assert g.is_homogeneous and g.num_nodes() == 60
+    assert torch.equal(torch.stack(g.edges()), data.edge_index)
+    assert set(g.ndata) == {"x", "y", "mask"} and set(g.edata) == {"edge_attr", "weight"}
     assert g.ndata["x"].data_ptr() == data.x.data_ptr()  # shared, not copied
     back = pyg.to_pyg(g)
-    assert set(back.keys()) == set(plain().keys()) and back.num_nodes == 4
+    assert set(back.keys()) == {*plain().keys(), "num_nodes"} and back.num_nodes == 60
     for name in set(back.keys()) - {"num_nodes"}:
         assert torch.equal(back[name], data[name])
     assert back.x.data_ptr() == data.x.data_ptr()
@@ -56,14 +33,16 @@ def test_a_data_becomes_a_graph_and_returns() -> None:
 
 def test_types_keep_their_names() -> None:
     data = typed()
+    data["venue"].num_nodes = 5
     g = pyg.from_pyg(data)
-    assert g.num_nodes("item") == 5 and set(g.canonical_etypes) == {RATES, LIKES}
-    assert torch.equal(torch.stack(g.edges(etype=RATES)), data[RATES].edge_index)
-    assert g.edges[RATES].data["edge_attr"] is data[RATES].edge_attr
+    assert g.num_nodes("venue") == 5 and set(g.canonical_etypes) == {CITES, WRITES, OWNS}
+    assert torch.equal(torch.stack(g.edges(etype=WRITES)), data[WRITES].edge_index)
+    assert g.edges[WRITES].data["edge_attr"] is data[WRITES].edge_attr
     back = pyg.to_pyg(g)
-    assert set(back.node_types) == {"user", "item"} and set(back.edge_types) == {RATES, LIKES}
-    assert back["item"].num_nodes == 5 and torch.equal(back["user"].x, data["user"].x)
-    assert torch.equal(back[LIKES].edge_index, data[LIKES].edge_index)
+    assert set(back.node_types) == set(data.node_types) and back["venue"].num_nodes == 5
+    assert set(back.edge_types) == set(data.edge_types)
+    assert torch.equal(back["author"].x, data["author"].x)
+    assert torch.equal(back[CITES].edge_index, data[CITES].edge_index)
     named = HeteroData()
     named["page"].x = torch.eye(2)
     named["page", "links", "page"].edge_index = torch.tensor([[0], [1]])

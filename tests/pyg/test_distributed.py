@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +13,7 @@ import torch
 from gnnlab.distributed import DistGraph, initialize, partition_graph
 from gnnlab.errors import InvalidInput
 from gnnlab.pyg import FeatureStore, GraphStore, LinkNeighborLoader, NeighborLoader, to_pyg
-from gnnlab.simulate import simulate
-from tests.distributed.cluster import run_job
+from tests.distributed.cluster import outputs, run_job, run_simulated
 from tests.pyg import graphs
 from tests.pyg.graphs import CITES, WRITES
 
@@ -199,10 +195,8 @@ def test_a_simulation_counts_the_bytes_of_a_job(tmp_path: Path) -> None:
     config, script = tmp_path / "g.json", tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf8")
     lines = run_job(script, config, 250, args=[str(config)], machines=parts, samplers=samplers)
-    real = [json.loads(line.splitlines()[-1]) for line in lines]
-    with redirect_stdout(io.StringIO()) as out:
-        simulate(config, samplers_per_trainer=samplers).run(script, str(config))
-    found = sorted(map(json.loads, out.getvalue().splitlines()), key=lambda each: each["rank"])
+    real = [outputs(each) for each in lines]
+    _, found = run_simulated(script, config, samplers_per_trainer=samplers)
     assert len({each["steps"] for each in real}) == 1 and real[0]["steps"] >= 4
     for one, other in zip(real, found, strict=True):
         assert one["steps"] == other["steps"]

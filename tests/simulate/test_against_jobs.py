@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +9,7 @@ import pytest
 import torch
 
 from gnnlab.distributed.policies import POLICIES
-from gnnlab.simulate import simulate
-from tests.distributed.cluster import run_job
+from tests.distributed.cluster import outputs, run_job, run_simulated
 from tests.distributed.cut import plain, typed, write
 from tests.helpers import THOROUGH
 
@@ -111,9 +107,7 @@ ANSWERED = ("Sample", "Pull", "Push", "Update", "Degrees", "FindEdges", "Create"
 def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
     script = folder / "script.py"
     script.write_text(SCRIPT, encoding="utf8")
-    with redirect_stdout(io.StringIO()) as out:
-        result = simulate(config, **options).run(script, str(config))
-    found = sorted(map(json.loads, out.getvalue().splitlines()), key=lambda one: one["rank"])
+    result, found = run_simulated(script, config, **options)
     # The traffic of the result is that of all processes, samplers included.
     assert result.traffic.total("gradients").bytes_in == sum(
         count[-1]
@@ -151,7 +145,7 @@ def test_bytes_and_results_are_those_of_a_job(
         SCRIPT, config, args=[str(config)], machines=parts, trainers=trainers, samplers=samplers,
         servers=servers, GNNLAB_CACHE_BYTES=str(cache), GNNLAB_CACHE_POLICY=policy,
     )  # fmt: skip
-    real = [json.loads(each.splitlines()[-1]) for each in lines]
+    real = [outputs(each) for each in lines]
     mine = simulated(
         config, tmp_path, trainers_per_machine=trainers, samplers_per_trainer=samplers,
         servers_per_machine=servers, cache_bytes=cache, cache_policy=policy,
