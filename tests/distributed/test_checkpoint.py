@@ -150,7 +150,7 @@ def test_other_numbers_of_trainers(written: tuple[Path, list[dict[str, Any]]]) -
 USERS, EDGES = 50, 300
 
 
-def moved(config: Path, folder: Path, save: bool) -> list[list[torch.Tensor]]:
+def moved(config: Path | str, folder: Path | str, save: bool) -> list[Any]:
     """Train and save, or load; return rows by original IDs then, and after another step."""
     dgl.distributed.initialize()
     g = dgl.distributed.DistGraph("g", part_config=config)
@@ -160,10 +160,10 @@ def moved(config: Path, folder: Path, save: bool) -> list[list[torch.Tensor]]:
     table = DistTensor((EDGES, 2), torch.float64, "table")
     parts = {"emb": emb, "sparse": sparse, "table": table, "model": torch.nn.Linear(1, 1)}
 
-    def rows() -> list[torch.Tensor]:
+    def rows() -> list[Any]:
         g.barrier()
         tensors = emb.weight, *sparse.states[0], table
-        return [dgl.distributed.original_order(tensor)[:] for tensor in tensors]
+        return [dgl.distributed.original_order(tensor)[:].tolist() for tensor in tensors]
 
     def step(slope: int) -> None:
         names = g.nodes["user"].data["name"][:]
@@ -219,10 +219,46 @@ def test_a_checkpoint_moves(parts_of: Path, tmp_path: Path, source: str) -> None
     expected = run_moved(parts_of, source, tmp_path, save=True)[0]
     for way in ("1", "2", "3", "4", "other", "1s", "3s", "4s"):
         for found in run_moved(parts_of, way, tmp_path):
-            for ours, theirs in zip(
-                [*found[0], *found[1]], [*expected[0], *expected[1]], strict=True
-            ):
-                assert torch.equal(ours, theirs), way
+            assert found == expected, way
+
+
+REAL = """
+import json, os, sys
+from tests.distributed.test_checkpoint import moved
+disk = f"{sys.argv[2]}/{os.environ['GNNLAB_MACHINE']}"
+print(json.dumps(moved(sys.argv[1], disk, len(sys.argv) > 3)))
+"""
+
+
+def run_real(parts_of: Path, way: str, folder: Path, *save: str) -> list[Any]:
+    """As :func:`run_moved`, in processes; each machine has a folder of its own, as its disk."""
+    args = [str(parts_of / way / "g.json"), str(folder), *save]
+    return [outputs(text) for text in run_job(REAL, args[0], args=args, machines=int(way))]
+
+
+@pytest.fixture(scope="module")
+def real(parts_of: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """The disks of three machines that saved, and what their processes found."""
+    folder = tmp_path_factory.mktemp("real")
+    return folder, run_real(parts_of, "3", folder, "save")
+
+
+@pytest.mark.parametrize(
+    "way", ["2", "4s", *(pytest.param(w, marks=pytest.mark.thorough("as 2, 4s")) for w in "14")]
+)
+def test_a_checkpoint_of_processes_moves(
+    parts_of: Path, real: tuple[Path, list[Any]], tmp_path: Path, way: str
+) -> None:
+    """The folders of three machines go to the disks of others; the fourth gets a second copy."""
+    machines = int(way) if way.isdigit() else 1
+    for number in range(max(3, machines)):
+        name = f"machine-{number % 3}"
+        shutil.copytree(real[0] / name[-1] / name, tmp_path / str(number % machines) / name)
+    if way.isdigit():
+        found = run_real(parts_of, way, tmp_path)
+    else:
+        found = run_moved(parts_of, way, tmp_path / "0")
+    assert found == real[1][:1] * machines
 
 
 def test_checkpoints_that_cannot_move(parts_of: Path, tmp_path: Path) -> None:
