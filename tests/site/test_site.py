@@ -68,11 +68,14 @@ def test_links_lead_somewhere(site: Path) -> None:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_lessons_are_there_with_their_outputs(site: Path, lang: str) -> None:
-    for source in sorted((ROOT / "notebooks" / lang).glob("[0-9]*.ipynb")):
+    sources = sorted((ROOT / "notebooks" / lang).glob("[0-9]*.ipynb"))
+    assert Page(site / lang / "index.html").count["img"] > len(sources)  # one each, and the whole
+    for source in sources:
         path = site / lang / "lessons" / f"{source.stem}.html"
         page, text = Page(path), path.read_text("utf8")
         assert page.lang == LANGS[lang]
         assert page.count["img"] >= 2, source.stem
+        assert f'l3"><a class="reference internal" href="../solutions/{source.stem}' in text
         assert "find_spec" not in text  # the cell for Colab
 
 
