@@ -27,9 +27,9 @@ cell with the tag ``folded``, a drawing that teaches nothing, is hidden until a 
 
 ============================  ==================================================================
 ``src/NN_name.py``            a lesson → ``{en,ko,zh}/NN_name.ipynb``
-``src/solutions/NN_name.py``  its answers → ``solutions/NN_name.ipynb``, which runs the lesson's
-                              code, then these cells in place of the exercises'; Korean and Chinese
-                              ones, if it has them, → ``solutions/{ko,zh}/NN_name.ipynb``
+``src/solutions/NN_name.py``  its answers → ``solutions/NN_name_solution.ipynb``, which runs the
+                              lesson's code, then these cells in place of the exercises'; Korean
+                              and Chinese ones, if it has them, → ``solutions/{ko,zh}/``
 ``src/words/NN_name.csv``     strings and comments of the code in three languages, those of all
                               lessons in ``common.csv`` → ``{ko,zh}/.words.json``, for figures
                               where no font has the letters
@@ -41,8 +41,8 @@ cell with the tag ``folded``, a drawing that teaches nothing, is hidden until a 
 ============================  ==================================================================
 
 Each notebook begins with links to Colab and Binder and a folded cell that installs gnnlab where it
-is missing. They take the address of the repository from ``Repository`` in pyproject.toml: change it
-there, and build.
+is missing. They take the address of the repository from ``Repository`` in pyproject.toml, and there
+are no links as long as that is a placeholder: change it there, and build.
 
 Code is the same in every language but for the words of the table. Where a lesson has none, its
 printed text and its figures are in English, and one run serves all three notebooks; where it has

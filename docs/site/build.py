@@ -148,10 +148,10 @@ def move_notebook(text: str, name: str, pages: dict[str, tuple[str, str]], folde
             cell["metadata"].setdefault("tags", []).append("hide-input")
         if any(map(is_wide, cell.get("outputs", ()))):
             cell["metadata"]["mystnb"] = {"image": {"classes": "wide"}}
-    solutions = f"../solutions/{lesson}"  # in the list they stand under their lesson
-    if page.startswith("lessons/") and (lang, f"solutions/{lesson}.ipynb") in pages.values():
+    solutions = f"solutions/{lesson}_solution"  # in the list they stand under their lesson
+    if page.startswith("lessons/") and (lang, f"{solutions}.ipynb") in pages.values():
         cell = {"id": "solutions", "cell_type": "markdown", "metadata": {}}
-        cell["source"] = f"```{{toctree}}\n:hidden:\n\n{solutions}\n```"
+        cell["source"] = f"```{{toctree}}\n:hidden:\n\n../{solutions}\n```"
         book["cells"].append(cell)
     return json.dumps(book)
 
