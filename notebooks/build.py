@@ -36,6 +36,7 @@ cell with the tag ``folded``, a drawing that teaches nothing, is hidden until a 
 ``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``; a slot named
                               like a lesson is its row of the table, and TITLE in it its linked
                               title; the row is left out while there is no such lesson
+``claims.md``                 written: settings that were tried, and the conditions asserted
 ``glossary.csv``              the terms in three languages, and words to avoid
 ``translations.lock``         which English text each translation was made from
 ============================  ==================================================================
@@ -59,7 +60,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import nbformat
-from builder import checks, words
+from builder import checks, claims, words
 from builder.pages import (
     changed_cells,
     execute,
@@ -132,6 +133,7 @@ class Workshop:
         ]
         answered = [self.answers[book.name] for book in chosen if book.name in self.answers]
         self.lock((self.index, *chosen, *(replace(a, name=SOLVED + a.name) for a in answered)))
+        self.put(self.root / "claims.md", claims.page(self.lessons))
         for lang in LANGS:
             self.put(self.root / lang / "README.md", self.index_page(lang))
         for lang in LANGS[1:]:

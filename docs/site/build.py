@@ -91,7 +91,7 @@ def find_pages() -> dict[str, tuple[str, str]]:
         lang = lang or "en"
         if name.startswith("README"):
             found[name] = (lang, "index.md")
-        elif name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        elif name in ("CHANGELOG.md", "CONTRIBUTING.md", "notebooks/claims.md"):
             found[name] = ("en", f"guides/{stem.lower()}.md")
         elif name.startswith("docs/"):
             found[name] = (lang, f"guides/{stem}.md")
