@@ -248,7 +248,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     done = copy_lessons(folder, **{name: getattr(arguments, name) for name in asked})
     to_be = dict.fromkeys(("updated", "merged"), "to be ") if arguments.check else {}
     found = [f"{len(names)} {to_be.get(how, '')}{how}" for how, names in done.items() if names]
-    print(f"{folder}: {', '.join(found)}")
+    lang = _record(folder)["lang"].partition(",")[0]
+    print(f"{folder}: {', '.join(found)}" + f"; begin with {lang}/README.md" * bool(done["new"]))
     for how, said in _SAID.items():
         for name in done[how] if said or arguments.check else ():
             print(f"  {said or 'gnnlab has a newer version: '}{name}")
@@ -256,7 +257,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(any(done[how] for how in ("new", "updated", "behind", "merged", "conflict")))
     if arguments.copy_only:
         return int(bool(done["conflict"]))
-    lang = _record(folder)["lang"].partition(",")[0]
     if importlib.util.find_spec("jupyterlab") is None:
         print(
             'gnnlab lessons: JupyterLab is not installed: pip install "gnnlab[lab]". Or open '
