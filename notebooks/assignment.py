@@ -6,8 +6,8 @@
 
 An assignment is a lesson without outputs and without the link to its solutions. Each exercise, a
 cell with ``answer_1 = None`` and ``lesson.check(1, answer_1)``, becomes a cell to answer in and a
-test worth one point, which runs the judge outside the notebook. The answer, from the notebook of
-the same name in ``solutions``, stands in the teacher's copy, between the marks by which either
+test worth one point, which runs the judge outside the notebook. The answer, from the lesson's
+notebook in ``solutions``, stands in the teacher's copy, between the marks by which either
 program removes it from the students'. A copy that you have changed is overwritten only with
 --force.
 
@@ -158,14 +158,15 @@ def chosen(folder: Path, lang: str, only: str) -> list[Path]:
 def answers_of(path: Path, root: Path) -> Path:
     """The solutions of a lesson: beside it, or else those of gnnlab."""
     places = [
-        folder / "solutions" / part / path.name
+        folder / "solutions" / part / f"{path.stem}{ending}.ipynb"
         for folder in (path.parents[1], root)
         for part in (path.parent.name, "")
+        for ending in ("_solution", "")  # a course may have it under its lesson's name
     ]
     for place in places:
         if place.is_file():
             return place
-    raise SourceError(f"no solutions; write {places[1]}, with a cell for each answer_N")
+    raise SourceError(f"no solutions; write {places[2]}, with a cell for each answer_N")
 
 
 def judges_of(lesson: Any, path: Path) -> tuple[str, str, list[Path]]:

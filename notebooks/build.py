@@ -27,22 +27,23 @@ cell with the tag ``folded``, a drawing that teaches nothing, is hidden until a 
 
 ============================  ==================================================================
 ``src/NN_name.py``            a lesson → ``{en,ko,zh}/NN_name.ipynb``
-``src/solutions/NN_name.py``  its answers → ``solutions/NN_name.ipynb``, which runs the lesson's
-                              code, then these cells in place of the exercises'; Korean and Chinese
-                              ones, if it has them, → ``solutions/{ko,zh}/NN_name.ipynb``
+``src/solutions/NN_name.py``  its answers → ``solutions/NN_name_solution.ipynb``, which runs the
+                              lesson's code, then these cells in place of the exercises'; Korean
+                              and Chinese ones, if it has them, → ``solutions/{ko,zh}/``
 ``src/words/NN_name.csv``     strings and comments of the code in three languages, those of all
                               lessons in ``common.csv`` → ``{ko,zh}/.words.json``, for figures
                               where no font has the letters
 ``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``; a slot named
                               like a lesson is its row of the table, and TITLE in it its linked
                               title; the row is left out while there is no such lesson
+``claims.md``                 written: settings that were tried, and the conditions asserted
 ``glossary.csv``              the terms in three languages, and words to avoid
 ``translations.lock``         which English text each translation was made from
 ============================  ==================================================================
 
 Each notebook begins with links to Colab and Binder and a folded cell that installs gnnlab where it
-is missing. They take the address of the repository from ``Repository`` in pyproject.toml: change it
-there, and build.
+is missing. They take the address of the repository from ``Repository`` in pyproject.toml, and there
+are no links as long as that is a placeholder: change it there, and build.
 
 Code is the same in every language but for the words of the table. Where a lesson has none, its
 printed text and its figures are in English, and one run serves all three notebooks; where it has
@@ -59,7 +60,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import nbformat
-from builder import checks, words
+from builder import checks, claims, words
 from builder.pages import (
     changed_cells,
     execute,
@@ -132,6 +133,7 @@ class Workshop:
         ]
         answered = [self.answers[book.name] for book in chosen if book.name in self.answers]
         self.lock((self.index, *chosen, *(replace(a, name=SOLVED + a.name) for a in answered)))
+        self.put(self.root / "claims.md", claims.page(self.lessons))
         for lang in LANGS:
             self.put(self.root / lang / "README.md", self.index_page(lang))
         for lang in LANGS[1:]:

@@ -7,7 +7,7 @@ Each language is a Sphinx project of its own, with its own search index. Its sou
 if need be, or to the file in the repository where the site has no page of it.
 
 ============================  ==============================================================
-``README[.LANG].md``          the first page
+``README[.LANG].md``          the first page, as front.py arranges it
 ``notebooks/LANG``            lessons; figures.py adds the figures that need no kernel
 ``notebooks/solutions``       solutions, those of other languages in folders of their own
 ``docs/NAME[.LANG].md``       guides
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import json
 import os
 import posixpath
@@ -31,13 +32,17 @@ from pathlib import Path
 from typing import Any
 
 import figures
+import front
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CODES = {"en": "en", "ko": "ko", "zh": "zh_CN"}  # of Sphinx
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]["urls"]
 REPOSITORY = URLS["Repository"].removesuffix("/").removesuffix(".git")
-if not REPOSITORY.startswith("https://github.com/"):  # where GitLab has its files
+CLONE = f"git clone {REPOSITORY} gnnlab && cd gnnlab"
+if REPOSITORY.endswith("/OWNER/REPOSITORY"):  # it has no address yet: no links to it
+    REPOSITORY = CLONE = ""
+elif not REPOSITORY.startswith("https://github.com/"):  # where GitLab has its files
     REPOSITORY += "/-"
 FENCE = re.compile(r"(```.*?```)", re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
@@ -47,9 +52,9 @@ MODULES = [
     *("trace", "random", "helpers", "errors"),
 ]
 CAPTIONS = {
-    "en": ("Lessons", "Solutions", "Guides", "Reference"),
-    "ko": ("레슨", "풀이", "안내", "참고"),
-    "zh": ("课程", "解答", "指南", "参考"),
+    "en": ("Lessons", "Guides", "Reference"),
+    "ko": ("레슨", "안내", "참고"),
+    "zh": ("课程", "指南", "参考"),
 }
 
 
@@ -86,7 +91,7 @@ def find_pages() -> dict[str, tuple[str, str]]:
         lang = lang or "en"
         if name.startswith("README"):
             found[name] = (lang, "index.md")
-        elif name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        elif name in ("CHANGELOG.md", "CONTRIBUTING.md", "notebooks/claims.md"):
             found[name] = ("en", f"guides/{stem.lower()}.md")
         elif name.startswith("docs/"):
             found[name] = (lang, f"guides/{stem}.md")
@@ -106,23 +111,26 @@ def stage(lang: str, pages: dict[str, tuple[str, str]], folder: Path) -> None:
             target = folder / page
             target.parent.mkdir(parents=True, exist_ok=True)
             text = (ROOT / name).read_text("utf8")
-            if name.endswith(".md"):
+            if page == "index.md":
+                move = functools.partial(move_links, name=name, pages=pages, folder=folder)
+                front.write(lang, folder, move, CLONE)
+            elif name.endswith(".md"):
                 target.write_text(move_links(text, name, pages, folder), "utf8")
             else:
                 target.write_text(move_notebook(text, name, pages, folder), "utf8")
     if lang == "en":
         write_reference(folder / "api")
-    lessons, solutions, guides, reference = CAPTIONS[lang]
-    trees = {lessons: "lessons/index", solutions: "solutions/*", guides: "guides/*"}
-    if not (folder / "solutions").exists():
-        del trees[solutions]
+    lessons, guides, reference = CAPTIONS[lang]
+    trees = {lessons: "lessons/index", guides: "guides/*"}
     if lang == "en":
         trees[reference] = "api/index"
     with (folder / "index.md").open("a", encoding="utf8") as file:
         for caption, names in trees.items():
             file.write(f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{names}\n```\n")
+    paths = sorted((folder / "lessons").glob("[0-9]*.ipynb"))
+    lines = (f"{path.name[:2]} {front.title(path)} <{path.stem}>\n" for path in paths)
     with (folder / "lessons" / "index.md").open("a", encoding="utf8") as file:
-        file.write("\n```{toctree}\n:hidden:\n:glob:\n\n[0-9]*\n```\n")
+        file.write(f"\n```{{toctree}}\n:hidden:\n\n{''.join(lines)}```\n")
     known = {each: [page for at, page in pages.values() if at == each] for each in CODES}
     (folder / "pages.json").write_text(json.dumps(known))
 
@@ -140,6 +148,11 @@ def move_notebook(text: str, name: str, pages: dict[str, tuple[str, str]], folde
             cell["metadata"].setdefault("tags", []).append("hide-input")
         if any(map(is_wide, cell.get("outputs", ()))):
             cell["metadata"]["mystnb"] = {"image": {"classes": "wide"}}
+    solutions = f"solutions/{lesson}_solution"  # in the list they stand under their lesson
+    if page.startswith("lessons/") and (lang, f"{solutions}.ipynb") in pages.values():
+        cell = {"id": "solutions", "cell_type": "markdown", "metadata": {}}
+        cell["source"] = f"```{{toctree}}\n:hidden:\n\n../{solutions}\n```"
+        book["cells"].append(cell)
     return json.dumps(book)
 
 
@@ -156,11 +169,15 @@ def move_links(text: str, name: str, pages: dict[str, tuple[str, str]], folder: 
     def moved(match: re.Match[str]) -> str:
         mark, label, target, anchor = match.group(1, 2, 3, 4)
         path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+        if mark and target.startswith("./"):  # made for this page
+            return match.group()
         if mark:
             copy = folder / path
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / path, copy)
             return f"![{label}]({posixpath.relpath(path, posixpath.dirname(page))})"
+        if path not in pages and not REPOSITORY:
+            return label
         if path not in pages:
             kind = "tree" if (ROOT / path).is_dir() else "blob"
             return f"[{label}]({REPOSITORY}/{kind}/main/{path}{anchor or ''})"

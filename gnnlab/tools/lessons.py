@@ -97,8 +97,12 @@ def copy_lessons(
     again = _numbers(source, restore)
     for path in _chosen(source, record):
         name = path.relative_to(source).as_posix()
-        there, new, base = target / name, _text(path), copied.get(name)
-        mine = _text(there) if there.exists() else None
+        there, new, old = target / name, _text(path), name.replace("_solution.", ".")
+        if old in copied and not there.exists():  # solutions had the names of their lessons
+            copied[name], before = copied.pop(old), target / old
+            if before.exists():
+                there = before if check else before.rename(there)
+        mine, base = _text(there) if there.exists() else None, copied.get(name)
         how = _state(mine, base, new)
         if how == "deleted" and path.name.startswith(again):
             how = "new"
@@ -244,7 +248,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     done = copy_lessons(folder, **{name: getattr(arguments, name) for name in asked})
     to_be = dict.fromkeys(("updated", "merged"), "to be ") if arguments.check else {}
     found = [f"{len(names)} {to_be.get(how, '')}{how}" for how, names in done.items() if names]
-    print(f"{folder}: {', '.join(found)}")
+    lang = _record(folder)["lang"].partition(",")[0]
+    print(f"{folder}: {', '.join(found)}" + f"; begin with {lang}/README.md" * bool(done["new"]))
     for how, said in _SAID.items():
         for name in done[how] if said or arguments.check else ():
             print(f"  {said or 'gnnlab has a newer version: '}{name}")
@@ -252,7 +257,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(any(done[how] for how in ("new", "updated", "behind", "merged", "conflict")))
     if arguments.copy_only:
         return int(bool(done["conflict"]))
-    lang = _record(folder)["lang"].partition(",")[0]
     if importlib.util.find_spec("jupyterlab") is None:
         print(
             'gnnlab lessons: JupyterLab is not installed: pip install "gnnlab[lab]". Or open '
@@ -262,19 +266,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     command += [f"--LabApp.default_url=/lab/tree/{lang}/README.md"]
-    if arguments.no_browser:
-        command.append("--no-browser")
-    if getattr(os, "geteuid", lambda: 1)() == 0:  # root, as in a container: needs --allow-root
-        command.append("--allow-root")
+    is_root = getattr(os, "geteuid", lambda: 1)() == 0  # as in a container
+    command += ["--no-browser"] * arguments.no_browser + ["--allow-root"] * is_root
     # Settings for this JupyterLab alone: the list of the lessons is shown as a page, not as source.
     paths = [str(Path(__file__).with_name("jupyter")), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     env = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
     jupyter = subprocess.Popen(command, env=env)
-    while True:
-        try:
-            return jupyter.wait()
-        except KeyboardInterrupt:  # Jupyter has received it as well, and asks whether to end
-            continue
+    while jupyter.poll() is None:
+        with suppress(KeyboardInterrupt):  # Jupyter got it, too, and asks whether to end
+            jupyter.wait()
+    return jupyter.returncode
 
 
 if __name__ == "__main__":

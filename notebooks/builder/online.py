@@ -39,9 +39,12 @@ def repository(pyproject: Path = PYPROJECT) -> str:
 def links(notebook: str, lang: str, url: str = "") -> str:
     """One line of Markdown for a notebook, named by its path in the repository.
 
-    Colab opens notebooks of GitHub only, Binder those of any repository that it may read.
+    It is empty as long as pyproject.toml has a placeholder for the address. Colab opens notebooks
+    of GitHub only, Binder those of any repository that it may read.
     """
     url = url or repository()
+    if url.endswith("/OWNER/REPOSITORY"):
+        return ""
     name = url.removeprefix("https://github.com/")
     colab = f"https://colab.research.google.com/github/{name}/blob/{BRANCH}/{notebook}"
     place = f"gh/{name}" if name != url else f"git/{quote(url, safe='')}"

@@ -47,8 +47,9 @@ def make_page(lesson: Lesson, lang: str, outputs: Outputs, folder: str = "") -> 
         cells.append(cell)
     if lesson.slots[0].code is None:
         where = f"notebooks/{folder or lang}/{lesson.name}.ipynb"
-        title, *text = cells[0]["source"].split("\n", 1)
-        cells[0]["source"] = "\n".join([title, "", online.links(where, lang), *text])
+        if elsewhere := online.links(where, lang):
+            title, *text = cells[0]["source"].split("\n", 1)
+            cells[0]["source"] = "\n".join([title, "", elsewhere, *text])
         hidden = {"jupyter": {"source_hidden": True}, "tags": ["remove-cell"]}
         cells.insert(1, new_code_cell(online.install(), id="install-gnnlab", metadata=hidden))
     metadata = {

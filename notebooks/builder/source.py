@@ -114,7 +114,7 @@ def with_solutions(lesson: Lesson, solutions: Lesson) -> Lesson:
         for slot in lesson.slots
         if slot.code is not None and slot.name not in answered
     ]
-    return Lesson(lesson.name, [solutions.slots[0], *needed, *solutions.slots[1:]])
+    return Lesson(f"{lesson.name}_solution", [solutions.slots[0], *needed, *solutions.slots[1:]])
 
 
 def review(

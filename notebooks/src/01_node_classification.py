@@ -845,7 +845,7 @@ plt.show()
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/01_node_classification.ipynb) are in a separate notebook.
+# [solutions](../solutions/01_node_classification_solution.ipynb) are in a separate notebook.
 #
 # 1. In a large directed graph, exactly four edges enter every node. With one seed node, three
 #    layers and all neighbors, how many input nodes can there be at most?
@@ -881,7 +881,7 @@ plt.show()
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/01_node_classification.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/01_node_classification_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 어떤 큰 방향 그래프에서 모든 노드에 에지가 정확히 네 개씩 들어옵니다. 시드 노드가 1개, 계층이
 #    3개이고 모든 이웃을 쓸 때 입력 노드는 최대 몇 개입니까?
@@ -911,7 +911,8 @@ plt.show()
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/01_node_classification.ipynb)随本课提
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/01_node_classification_solution.ipynb)随本课提
 # 供。
 #
 # 1. 在一张很大的有向图中，每个节点恰好有四条入边。如果用 1 个种子节点、三层，并取全部邻居，输入节点

@@ -978,7 +978,7 @@ plt.show()
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/02_link_prediction.ipynb) are in a separate notebook.
+# [solutions](../solutions/02_link_prediction_solution.ipynb) are in a separate notebook.
 #
 # 1. A mini-batch has 100 edges and five negatives for each. How many nodes can `pos_graph` have at
 #    most?
@@ -1011,7 +1011,7 @@ plt.show()
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/02_link_prediction.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/02_link_prediction_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 미니배치에 에지가 100개 있고 에지마다 네거티브가 다섯 개입니다. `pos_graph`의 노드는 최대 몇
 #    개입니까?
@@ -1040,7 +1040,8 @@ plt.show()
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/02_link_prediction.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/02_link_prediction_solution.ipynb)随本课提供。
 #
 # 1. 一个小批次有 100 条边，每条边有五个负样本。`pos_graph` 最多有多少个节点？
 # 2. 小图的边 0 和边 10 组成一批。用 `"reverse_id"` 时，哪些边会被排除在块之外？用排好序的列表作答。

@@ -1103,7 +1103,8 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer; to build on a class of the lesson,
-# run the cells up to it. The [solutions](../solutions/03_custom_sampling.ipynb) are in a separate
+# run the cells up to it. The
+# [solutions](../solutions/03_custom_sampling_solution.ipynb) are in a separate
 # notebook.
 #
 # 1. A `LayerSampler` with budgets `[256, 128]` gets 32 seeds: how many input nodes can there be at
@@ -1162,7 +1163,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다. 레슨의 클래스를
 # 상속하여 답을 쓴다면 그 클래스의 셀까지 차례로 실행합니다.
-# [풀이](../solutions/ko/03_custom_sampling.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/03_custom_sampling_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 예산이 `[256, 128]`인 `LayerSampler`에 시드 노드 32개를 주면 입력 노드는 최대 몇 개입니까?
 # 2. 작은 그래프의 노드 1~5에서 노드 0으로 가는 에지 다섯 개에 가중치를 각각 얼마로 주면, 보정한
@@ -1213,7 +1214,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
 # 后，只需运行“准备”中的单元格就能评判；如果答案继承了本课的某个类，就从头运行到定义该类的单元格。
-# [解答](../solutions/zh/03_custom_sampling.ipynb)随本课提供。
+# [解答](../solutions/zh/03_custom_sampling_solution.ipynb)随本课提供。
 #
 # 1. 给预算为 `[256, 128]` 的 `LayerSampler` 传入 32 个种子节点，输入节点最多有多少个？
 # 2. 在小图上，节点 1 到 5 指向节点 0 的五条边各取什么权重，才能使校正后估计值的方差为零？

@@ -1086,7 +1086,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/04_multi_gpu.ipynb) are in a separate notebook.
+# [solutions](../solutions/04_multi_gpu_solution.ipynb) are in a separate notebook.
 #
 # 1. A model has 1,000,000 parameters. How many numbers does each of 4 ranks send during one ring
 #    all-reduce?
@@ -1118,7 +1118,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/04_multi_gpu.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/04_multi_gpu_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 매개변수가 1,000,000개인 모델을 랭크 4개로 학습합니다. 링 올리듀스를 한 번 하는 동안 각
 #    랭크에서 보내는 값은 모두 몇 개입니까?
@@ -1146,7 +1146,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/04_multi_gpu.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/04_multi_gpu_solution.ipynb)随本课提供。
 #
 # 1. 一个模型有 1,000,000 个参数。用 4 个 rank 做一次环形全归约，每个 rank 要发送多少个数？
 # 2. 有 1,000 个训练节点、3 个 rank，每个 rank 的批次大小为 64。份额按 `rank_share` 的方式划分，最后

@@ -816,7 +816,7 @@ plt.show()
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/05_partitioning.ipynb) are in a separate notebook.
+# [solutions](../solutions/05_partitioning_solution.ipynb) are in a separate notebook.
 #
 # 1. What share of the edges does `random` cut with 10 parts, on average? Answer with a number from
 #    0 to 1.
@@ -854,7 +854,7 @@ plt.show()
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/05_partitioning.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/05_partitioning_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 파티션이 10개이면 `random`에서 잘리는 에지의 비율은 평균적으로 얼마입니까? 0에서 1
 #    사이의 수로 답합니다.
@@ -885,7 +885,8 @@ plt.show()
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/05_partitioning.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/05_partitioning_solution.ipynb)随本课提供。
 #
 # 1. 有 10 个分区时，`random` 平均会切断多大比例的边？用 0 到 1 之间的一个数作答。
 # 2. 把小图的节点 5（原始 ID）移到分区 1。这时有多少条边被切断？两个分区一共有多少个 HALO 节点？用列

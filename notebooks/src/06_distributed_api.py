@@ -1123,7 +1123,7 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/06_distributed_api.ipynb) are in a separate notebook.
+# [solutions](../solutions/06_distributed_api_solution.ipynb) are in a separate notebook.
 #
 # 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which
 #    row of that part is it, counting from 0? Answer with a list of two numbers.
@@ -1155,7 +1155,7 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/06_distributed_api.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/06_distributed_api_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
 #    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
@@ -1183,7 +1183,8 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/06_distributed_api.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/06_distributed_api_solution.ipynb)随本课提供。
 #
 # 1. 四个分区的 ID 段分别从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0
 #    数起。用含两个数的列表作答。

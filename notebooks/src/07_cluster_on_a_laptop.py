@@ -819,7 +819,7 @@ assert is_far, "far from the ideal speedup"
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/07_cluster_on_a_laptop.ipynb) are in a separate notebook.
+# [solutions](../solutions/07_cluster_on_a_laptop_solution.ipynb) are in a separate notebook.
 #
 # 1. In the toy graph, let the mini-batch of trainer 0 be node 2 alone. For how many nodes does the
 #    trainer request neighbors from machine 1, and for how many does it request features? Answer
@@ -854,7 +854,7 @@ assert is_far, "far from the ideal speedup"
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/07_cluster_on_a_laptop.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/07_cluster_on_a_laptop_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 작은 그래프에서 트레이너 0의 미니배치가 노드 2 하나라고 합시다. 트레이너 0은 머신 1에 노드 몇
 #    개의 이웃을 요청하고, 노드 몇 개의 피처를 요청합니까? 수 두 개를 담은 리스트로 답합니다.
@@ -884,7 +884,8 @@ assert is_far, "far from the ideal speedup"
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/07_cluster_on_a_laptop.ipynb)随本课提
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/07_cluster_on_a_laptop_solution.ipynb)随本课提
 # 供。
 #
 # 1. 在小图中，假设训练器 0 的小批次只有节点 2。它要向机器 1 请求多少个节点的邻居、多少个节点的特

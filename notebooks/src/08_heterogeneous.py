@@ -971,7 +971,7 @@ plt.show()
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/08_heterogeneous.ipynb) are in a separate notebook.
+# [solutions](../solutions/08_heterogeneous_solution.ipynb) are in a separate notebook.
 #
 # 1. Three parts own 4, 2 and 3 films and 10, 20 and 30 users, respectively. Films are type 0. What
 #    is the homogeneous ID of film 5?
@@ -1004,7 +1004,7 @@ plt.show()
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/08_heterogeneous.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/08_heterogeneous_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 세 파티션이 영화는 각각 4편, 2편, 3편을, 사용자는 각각 10명, 20명, 30명을 소유합니다. 영화가
 #    타입 0입니다. 영화 5의 동종 ID는 무엇입니까?
@@ -1032,7 +1032,8 @@ plt.show()
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/08_heterogeneous.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/08_heterogeneous_solution.ipynb)随本课提供。
 #
 # 1. 三个分区分别拥有 4、2、3 部电影和 10、20、30 个用户。电影是类型 0。电影 5 的同构 ID 是多少？
 # 2. 在同一张图中，同构 ID 为 30 的是哪个节点？用由类型和类型内 ID 组成的一对值作答。

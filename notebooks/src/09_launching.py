@@ -1286,7 +1286,7 @@ plt.show()
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, run the two cells of *Setup*. The
-# [solutions](../solutions/09_launching.ipynb) are in a separate notebook.
+# [solutions](../solutions/09_launching_solution.ipynb) are in a separate notebook.
 #
 # 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens on port 31000,
 #    and 10.0.0.2, whose ports the launcher chooses.
@@ -1316,7 +1316,7 @@ plt.show()
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 두 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/09_launching.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/09_launching_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 10.0.0.1의 첫 서버는 31000번 포트를 쓰고, 10.0.0.2의 포트는 정하지 않습니다. 이 두 머신을 적은
 #    `ip_config.txt`의 내용을 작성합니다.
@@ -1342,7 +1342,8 @@ plt.show()
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的两个单元格就能评判。[解答](../solutions/zh/09_launching.ipynb)随本课提供。
+# 后，只需运行“准备”中的两个单元格就能评判。
+# [解答](../solutions/zh/09_launching_solution.ipynb)随本课提供。
 #
 # 1. 写出一个 `ip_config.txt` 的内容，其中有两台机器：10.0.0.1 的第一个服务器进程使用端口 31000，
 #    10.0.0.2 的端口由启动器选择。

@@ -1026,7 +1026,7 @@ assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislea
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/11_replayed_papers.ipynb) are in a separate notebook.
+# [solutions](../solutions/11_replayed_papers_solution.ipynb) are in a separate notebook.
 #
 # 1. In P3's setup, a batch has 188,339 input nodes, each with 100 features of 4 bytes. Nodes are
 #    distributed over 4 machines at random. How many MiB ($2^{20}$ bytes) of features does a batch
@@ -1062,7 +1062,7 @@ assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislea
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/11_replayed_papers.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/11_replayed_papers_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. P3에서는 배치 하나의 입력 노드가 188,339개이고, 노드마다 4바이트짜리 피처가 100개입니다. 노드를
 #    머신 4대에 무작위로 나누면 배치 하나를 만들 때 다른 머신에서 가져오는 피처는 몇
@@ -1092,7 +1092,8 @@ assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislea
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/11_replayed_papers.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/11_replayed_papers_solution.ipynb)随本课提供。
 #
 # 1. P3 每批有 188,339 个输入节点，每个节点有 100 个 4 字节的特征。节点随机分布在 4 台机器上。一批要
 #    从其他机器获取多少 MiB（$2^{20}$ 字节）的特征？四舍五入到小数点后一位。

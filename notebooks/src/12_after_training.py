@@ -922,7 +922,7 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 #
 # Replace `None`, run the cell and read the verdict; `lesson.hint(1)` gives a hint for exercise 1.
 # After a restart, running *Setup* is enough to check an answer. The
-# [solutions](../solutions/12_after_training.ipynb) are in a separate notebook.
+# [solutions](../solutions/12_after_training_solution.ipynb) are in a separate notebook.
 #
 # 1. In the toy graph, as it was before account 4 opened, a new account 4 pays in shops 0 and 2
 #    instead. Which accounts does its score read? Answer with a list.
@@ -961,7 +961,7 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다. `lesson.hint(1)`을 실행하면 1번의
 # 힌트가 나옵니다. 커널을 다시 시작했다면 ‘준비’의 셀만 실행해도 채점할 수 있습니다.
-# [풀이](../solutions/ko/12_after_training.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/12_after_training_solution.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 계정 4가 생기기 전의 작은 그래프에서, 새 계정 4가 이번에는 상점 0과 2에서 결제합니다. 그
 #    점수를 구할 때 어떤 계정을 읽습니까? 리스트로 답합니다.
@@ -997,7 +997,8 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
-# 后，只需运行“准备”中的单元格就能评判。[解答](../solutions/zh/12_after_training.ipynb)随本课提供。
+# 后，只需运行“准备”中的单元格就能评判。
+# [解答](../solutions/zh/12_after_training_solution.ipynb)随本课提供。
 #
 # 1. 在账户 4 开户之前的小图中，假设新账户 4 改在商店 0 和 2 付款。为它打分要读取哪些账户？用列表
 #    作答。

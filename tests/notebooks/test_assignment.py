@@ -2,7 +2,7 @@
 
 en/01_tiny.ipynb         title, a link to the solutions, code, two exercises in one cell, one more
 en/judges.py             its judges
-solutions/01_tiny.ipynb  the answers, with a helper and a check of another answer
+solutions/01_tiny_solution.ipynb  the answers, with a helper and a check of another answer
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Course:
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root, self.capsys, self.output = root / "mine", capsys, root / "course"
         self.teach(LESSON)
-        put(self.root / "solutions/01_tiny.ipynb", SOLUTIONS)
+        put(self.root / "solutions/01_tiny_solution.ipynb", SOLUTIONS)
         (self.root / "en/judges.py").write_text(JUDGES)
 
     def teach(self, sources: list[str]) -> None:
@@ -210,8 +210,8 @@ def test_faults_of_a_lesson_are_named(course: Course, change: tuple[str, str], n
 
 def test_no_such_lesson_and_no_solutions(course: Course) -> None:
     assert "'02'; there are: 01_tiny" in course.make("otter", "--only", "02")
-    (course.root / "solutions/01_tiny.ipynb").unlink()
-    assert f"{course.root}/solutions/01_tiny.ipynb" in course.make("otter")
+    (course.root / "solutions/01_tiny_solution.ipynb").unlink()
+    assert f"{course.root}/solutions/01_tiny_solution.ipynb" in course.make("otter")
 
 
 @pytest.mark.parametrize(("form", "path"), [("nbgrader", TEACHERS), ("otter", "01_tiny.ipynb")])

@@ -68,11 +68,14 @@ def test_links_lead_somewhere(site: Path) -> None:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_lessons_are_there_with_their_outputs(site: Path, lang: str) -> None:
-    for source in sorted((ROOT / "notebooks" / lang).glob("[0-9]*.ipynb")):
+    sources = sorted((ROOT / "notebooks" / lang).glob("[0-9]*.ipynb"))
+    assert Page(site / lang / "index.html").count["img"] > len(sources)  # one each, and the whole
+    for source in sources:
         path = site / lang / "lessons" / f"{source.stem}.html"
         page, text = Page(path), path.read_text("utf8")
         assert page.lang == LANGS[lang]
         assert page.count["img"] >= 2, source.stem
+        assert f'l3"><a class="reference internal" href="../solutions/{source.stem}' in text
         assert "find_spec" not in text  # the cell for Colab
 
 
@@ -180,18 +183,10 @@ def test_figures_in_a_browser(site: Path, browser: str, figures: Any, stored: An
     shutil.rmtree(lesson["lesson"].folder)
 
 
-def model(
-    lesson: dict[str, Any],
-    numbers: Any,
-    machines: int,
-    link: int,
-    fanout: int,
-    cache: int,
-    work: int,
-) -> list[float]:
+def model(lesson: dict[str, Any], numbers: Any, cache: int, **at: int) -> list[float]:
     """The terms of lesson 10's formula, in seconds, with the lesson's functions."""
-    k, gbit = (1, 2, 4, 8)[machines], (0.1, 1, 2.5, 10, 25, 100)[link]
-    width, row_seconds = (5, 10, 15)[fanout], 1e-6 * (0.1, 0.25, 0.5, 1, 2, 4)[work]
+    k, gbit = (1, 2, 4, 8)[at["machines"]], (0.1, 1, 2.5, 10, 25, 100)[at["link"]]
+    width, row_seconds = (5, 10, 15)[at["fanout"]], 1e-6 * (0.1, 0.25, 0.5, 1, 2, 4)[at["work"]]
     rows, remote, steps = lesson["count"](k, "random", fanouts=(width, width))
     hits = numbers["counts"]["random"][str(k)][str(width)]["hits"][cache]
     moving = lesson["moving"](remote / steps * (1 - hits), k, lesson["gbit"](gbit))

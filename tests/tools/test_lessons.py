@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,9 +31,9 @@ def test_each_language_with_its_solutions(tmp_path: Path) -> None:
     assert len(sources) >= 10
     for source in sources:
         assert (tmp_path / "수업 자료/ko" / source.name).read_bytes() == source.read_bytes()
-        english = not (ROOT / "notebooks/solutions/ko" / source.name).exists()
-        assert (f"solutions/{source.name}" in copied) == english
-        assert (f"solutions/ko/{source.name}" in copied) != english
+        name = f"{source.stem}_solution.ipynb"
+        is_translated = (ROOT / "notebooks/solutions/ko" / name).exists()
+        assert ("solutions/" + "ko/" * is_translated + name) in copied
         (link,) = re.findall(r"\(\.\./(solutions/[^)]*)\)", source.read_text("utf8"))
         assert (tmp_path / "수업 자료" / link).is_file()
     assert not [name for name in copied if name.startswith(("en/", "zh/"))]
@@ -133,6 +134,26 @@ def test_each_state_of_a_lesson(course: Course, capsys: pytest.CaptureFixture[st
     assert (course.folder / "en/06_f.ipynb").read_text() == "somebody else's"
 
 
+def test_solutions_that_had_the_names_of_their_lessons_are_moved(course: Course) -> None:
+    course.release("abcd")
+    mine = course.folder / "solutions"
+    shutil.copytree(course.source / "en", course.source / "solutions")
+    course.run()
+    course.edit("b", c0="# Mine", c1=7)
+    changed = Path(shutil.copy(course.folder / "en/02_b.ipynb", mine)).read_bytes()
+    (mine / "03_c.ipynb").unlink()
+    (mine / "04_d_solution.ipynb").write_text("somebody's")
+    for path in course.source.glob("solutions/0*"):
+        path.rename(path.with_stem(f"{path.stem}_solution"))
+    states = {"01_a": "same", "02_b": "kept", "03_c": "deleted", "04_d": "unknown"}
+    for words in (("--check",), (), ()):
+        found = course.run(*words)[1]
+        assert {name: found[f"{name}_solution"] for name in states} == states
+    names = ["01_a_solution", "02_b_solution", "04_d", "04_d_solution"]
+    assert sorted(path.stem for path in mine.glob("0*")) == names
+    assert (mine / "02_b_solution.ipynb").read_bytes() == changed
+
+
 @pytest.mark.parametrize("has_ids", [True, False])
 def test_a_conflict_loses_nothing(course: Course, has_ids: bool) -> None:
     course.release("a")
@@ -161,9 +182,8 @@ def test_what_was_chosen_is_remembered(
     (tmp_path / "x/.gnnlab-lessons.json").unlink()
     assert lessons.copy_lessons(tmp_path / "x")["same"] == first
     more = lessons.copy_lessons(tmp_path / "x", only="02", solutions=True)["new"]
-    assert [name.rpartition("/")[0] for name in more] == [
-        *("ko", "solutions/ko", "solutions/zh", "zh")
-    ]
+    folders = ["ko", "solutions/ko", "solutions/zh", "zh"]
+    assert [name.rpartition("/")[0] for name in more] == folders
 
 
 def test_merging_needs_git(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,4 +248,3 @@ def test_the_wheel_carries_them() -> None:
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     for part in (*lessons.LANGUAGES, "solutions"):
         assert wheel["force-include"][f"notebooks/{part}"] == f"gnnlab/_lessons/{part}"
-        assert list((ROOT / "notebooks" / part).glob("*.ipynb"))
