@@ -337,7 +337,8 @@ class NeighborSampler(BlockSampler):
         no edge is sampled that is later than the seed, at any distance from it, nor one whose
         source is. The time of a seed is that of its edge, its ``seed_times`` in the loader, or its
         node feature. A node that seeds with different times see is in the blocks once for each
-        time, in ``ndata["seed_time"]``. Edge types without times have no limit.
+        time, in ``ndata["seed_time"]``. Edge types without times have no limit. The graph keeps its
+        edges sorted by time, 16 to 24 bytes per edge more, unless they are so already (then 8).
     strategy : {"uniform", "last"}
         With times: draw neighbors, or take the last ones.
 

@@ -17,7 +17,7 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_ids
 from gnnlab.graph.names import NID, EdgeType
-from gnnlab.graph.neighbor import Picked, repeat
+from gnnlab.graph.neighbor import Picked
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.temporal import check_column, read_times
 
@@ -27,10 +27,16 @@ SEED_TIME = "seed_time"
 class Nodes:
     """The nodes of a mini-batch by type, each with the time at which it is seen."""
 
-    def __init__(self, g: Any, dtype: torch.dtype) -> None:
-        self.lists = {
-            t: kernels.temporal.timed_nodes(g.num_nodes(t), dtype, g.device) for t in g.ntypes
-        }
+    def __init__(self, g: Any, times: Mapping[Any, torch.Tensor]) -> None:
+        """Begin empty lists; ``times`` are all that nodes will have, int64 or float64."""
+        is_float = any(each.is_floating_point() for each in times.values())
+        dtype = torch.float64 if is_float else torch.int64
+        bits = [each.to(dtype).view(torch.int64) for each in times.values()]
+        known, places = torch.cat(bits or [torch.empty(0).long()]).unique(return_inverse=True)
+        #: As ``times``: where each is among the distinct ones.
+        self.places = dict(zip(times, places.int().split([len(b) for b in bits]), strict=True))
+        of = known.view(dtype)
+        self.lists = {t: kernels.temporal.timed_nodes(g.num_nodes(t), of) for t in g.ntypes}
 
     def counts(self) -> dict[str, int]:
         """Return the number of nodes of each type."""
@@ -46,10 +52,11 @@ class Nodes:
 
     def add_sources(self, picked: Mapping[EdgeType, Picked]) -> dict[EdgeType, Picked]:
         """Add the sources of a layer with the times of its seeds; return local IDs as sources."""
-        times, found = self.times(), {}  # before any is added
+        places = {t: nodes.places for t, nodes in self.lists.items()}  # before any is added
+        found = {}
         for etype, each in picked.items():
-            seen = repeat(times[etype[2]], each.ptr, len(each.sources))
-            found[etype] = each._replace(sources=self.lists[etype[0]].add(each.sources, seen))
+            new = each.sources, places[etype[2]], each.ptr
+            found[etype] = each._replace(sources=self.lists[etype[0]].add(*new, overwrite=True))
         return found
 
 
@@ -64,16 +71,10 @@ def open_nodes(g: Any, seeds: Any, column: str) -> tuple[Nodes, dict[str, torch.
         for ntype, ids in node_dict(g, seeds).items()
     }
     by_type = _times_of(g, given, column) if times is None else _by_type(given, times)
-    nodes = Nodes(g, _common(by_type))
+    nodes = Nodes(g, by_type)
     for ntype, ids in given.items():
-        add_seeds = kernels.temporal.add_seeds
-        add_seeds(nodes.lists[ntype], ids, by_type[ntype].to(_common(by_type)))
+        kernels.temporal.add_seeds(nodes.lists[ntype], ids, nodes.places[ntype])
     return nodes, given
-
-
-def _common(times: Mapping[Any, torch.Tensor]) -> torch.dtype:
-    is_float = any(each.is_floating_point() for each in times.values())
-    return torch.float64 if is_float else torch.int64
 
 
 def _by_type(given: Mapping[str, torch.Tensor], times: Any) -> dict[str, torch.Tensor]:
@@ -108,14 +109,16 @@ def timed_pairs(
     those of the seed edges, and each edge's k pairs have the same. Returned are graphs on the pairs
     (node, time) that occur, with ``ndata[NID]`` and ``ndata["seed_time"]``, and these nodes.
     """
-    nodes, ends = Nodes(g, _common(times)), []
+    nodes, ends = Nodes(g, times), []
+    none = torch.empty(0, dtype=torch.int32, device=g.device)
     for graph in graphs:
         found = {}
         for etype, relation in graph.relations.items():
-            each = times.get(etype, torch.empty(0, device=g.device)).to(_common(times))
-            each = each.repeat_interleave(relation.num_edges // max(len(each), 1))
+            places = nodes.places.get(etype, none)
+            each = relation.num_edges // max(len(places), 1)
+            ptr = torch.arange(len(places) + 1, device=g.device) * each
             src, dst = (
-                nodes.lists[ntype].add(ids, each)
+                nodes.lists[ntype].add(ids, places, ptr)
                 for ntype, ids in zip(etype[::2], relation.coo(), strict=True)
             )
             found[etype] = src, dst

@@ -281,11 +281,12 @@ def time_names(g: GraphSchema, column: str) -> tuple[str | None, ...]:
     """Return the full name of the tensor with times per edge type; None for those without."""
     names = []
     for etype, frame in g.edge_frames.items():
-        if column not in frame and column in g.node_frames()[etype[0]]:
+        if column in g.node_frames()[etype[0]]:
             raise InvalidInput(
-                f"nodes {etype[0]!r} have times {column!r} and edges {etype} have none; owners of "
-                "edges do not know the features of all their sources. Before partition_graph, copy "
-                f"them: g.apply_edges(dgl.function.copy_u({column!r}, {column!r}), etype={etype})"
+                f"nodes {etype[0]!r} have times {column!r}, and owners of edges {etype} do not "
+                "know those of all sources. Before partition_graph, give each edge the later time "
+                "of both (g.apply_edges), and take it from the nodes: "
+                f"g.nodes[{etype[0]!r}].data.pop({column!r}). Times of seeds are then seed_times=…"
             )
         names.append(frame[column].name if column in frame else None)
     return tuple(names)

@@ -117,10 +117,10 @@ def check_column(g: Any, column: str) -> None:
 
 
 def as_limits(until: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Convert limits to the dtype of the times that they bound; whole ones are rounded down."""
-    if until.is_floating_point() and not dtype.is_floating_point:
-        until = until.floor().clamp(-(2**62), 2**62)
-    return until.to(dtype)
+    """Convert limits to float64, or int64 if the times of ``dtype`` that they bound are whole."""
+    if dtype.is_floating_point:
+        return until.double()
+    return until.floor().clamp(-(2**62), 2**62).long() if until.is_floating_point() else until
 
 
 def spans(
@@ -163,4 +163,4 @@ def keep_last(
 def stream_names(names: torch.Tensor, until: torch.Tensor) -> torch.Tensor:
     """Name the random stream of each pair (node, time)."""
     bits = until.view(torch.int64) if until.is_floating_point() else until
-    return names.long() + bits * _GOLDEN
+    return torch.add(names, bits, alpha=_GOLDEN)

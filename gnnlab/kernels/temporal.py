@@ -13,14 +13,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
-from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.errors import InvalidInput
+from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.kernels.jit import njit, prefetch, unsigned
-from gnnlab.kernels.rng import mix
 
 _RUN = 32  # rows, or pairs, that are prefetched before the first is read
-_SHORT, _LINE = np.uint64(64), np.uint64(8)  # slots of a row to prefetch, and of a cache line
-_ONE, _TWO = np.uint64(1), np.uint64(2)
+_FEW = 8  # the same for rows of pairs
+_ONE, _TWO, _HALF = np.uint64(1), np.uint64(2), np.uint64(32)
 
 
 def row_order(indptr: torch.Tensor, times: torch.Tensor) -> torch.Tensor | None:
@@ -70,112 +69,130 @@ def spans(
 
 @njit(nogil=True, cache=True)
 def _spans(indptr, times, seeds, until, most, found):  # type: ignore[no-untyped-def]
+    # A step of the bisection for each row of a run, then the next: memory is read for many at once.
+    left = np.empty(_RUN, np.uint64)
     for start in range(0, len(seeds), _RUN):
-        stop = min(start + _RUN, len(seeds))
+        stop, widest = min(start + _RUN, len(seeds)), np.uint64(0)
         for i in range(start, stop):
             prefetch(indptr, seeds[i])
         for i in range(start, stop):
-            lo, hi = indptr[seeds[i]], indptr[seeds[i] + _ONE]
-            found[2 * i], found[2 * i + 1] = lo, hi
-            prefetch(times, (lo + hi) // _TWO)
-            for slot in range(lo, min(hi, lo + _SHORT), _LINE):
-                prefetch(times, slot)
+            found[2 * i], end = indptr[seeds[i]], indptr[seeds[i] + _ONE]
+            left[i - start], found[2 * i + 1] = end - found[2 * i], end
+            prefetch(times, end - min(end, _ONE))
         for i in range(start, stop):
-            lo, hi = found[2 * i], found[2 * i + 1]
-            while lo < hi:
-                middle = (lo + hi) // _TWO
-                if times[middle] <= until[i]:
-                    lo = middle + _ONE
-                else:
-                    hi = middle
-            if lo - found[2 * i] > most:  # −1 is larger than any degree
-                found[2 * i] = lo - most
-            found[2 * i + 1] = lo
+            size, end = left[i - start], found[2 * i + 1]
+            if size and times[end - _ONE] > until[i]:  # else, the whole row is seen
+                found[2 * i + 1] = found[2 * i]
+                widest = max(widest, size)
+                prefetch(times, found[2 * i] + (size >> _ONE))
+            else:
+                left[i - start] = 0
+        while widest:
+            widest >>= _ONE
+            for i in range(start, stop):
+                size, lo = left[i - start], found[2 * i + 1]
+                if size:
+                    half = size >> _ONE
+                    is_seen = times[lo + half] <= until[i]
+                    size = size - half - _ONE if is_seen else half
+                    lo += half + _ONE if is_seen else np.uint64(0)
+                    prefetch(times, lo + (size >> _ONE))
+                    found[2 * i + 1], left[i - start] = lo, size
+        for i in range(start, stop):
+            if found[2 * i + 1] - found[2 * i] > most:  # −1 is larger than any degree
+                found[2 * i] = found[2 * i + 1] - most
 
 
 class TimedNodes:
     """A growing list of distinct pairs (node, time) with the position of each.
 
-    The pairs are in the order of their first appearance.
+    The pairs are in the order of their first appearance. ``known`` are all times, distinct, int64
+    or float64; a pair's is given by its place there.
+
+    Each time has a hash table of its own, a range of one array. Nodes that are added together have
+    few times, so the part of the array that is in use stays in the processor's cache. Where a table
+    would be as long as the list of all nodes, it is indexed by the nodes themselves.
     """
 
-    def __init__(self, num_nodes: int, dtype: torch.dtype) -> None:
-        self.num_nodes, self.count, self._dtype = num_nodes, 0, dtype
-        self._ids, self._times = np.empty(0, ids_dtype(num_nodes)), np.empty(0, np.int64)
-        self._table = np.full(1, -1, np.int32)
+    def __init__(self, num_nodes: int, known: torch.Tensor) -> None:
+        self.num_nodes, self.count, self._known = num_nodes, 0, known
+        self._ids = torch.empty(0, dtype=torch_ids_dtype(num_nodes), device=known.device)
+        self._places = torch.empty(0, dtype=torch.int32, device=known.device)
+        self._table = np.empty(0, np.int32)
+        self._ranges = np.zeros((2, len(known)), np.uint64)  # begin and length of each
 
     @property
     def ids(self) -> torch.Tensor:
         """The node of each pair."""
-        return torch.from_numpy(self._ids[: self.count])
+        return self._ids[: self.count]
+
+    @property
+    def places(self) -> torch.Tensor:
+        """The place of each pair's time, int32."""
+        return self._places[: self.count]
 
     @property
     def times(self) -> torch.Tensor:
         """The time of each pair."""
-        return torch.from_numpy(self._times[: self.count]).view(self._dtype)
+        return self._known.index_select(0, self.places)
 
-    def add(self, ids: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
-        """Add the pairs that are not in the list yet; return the positions of all, int32."""
-        room = self.count + len(ids)
-        if 2 * room > len(self._table):
-            size = 1 << (2 * room).bit_length()
-            self._ids = np.concatenate([self._ids, np.empty(size // 2, self._ids.dtype)])
-            self._times = np.concatenate([self._times, np.empty(size // 2, np.int64)])
-            self._table = np.full(size, -1, np.int32)
-            _fill(self._table, self._ids, self._times, self.count)
-        local = np.empty(len(ids), np.int32)
-        new = unsigned(ids.numpy()), times.view(torch.int64).numpy()
-        self.count = int(_add(self._table, self._ids, self._times, self.count, *new, local))
-        return torch.from_numpy(local)
+    def add(
+        self, ids: torch.Tensor, places: torch.Tensor, ptr: torch.Tensor, overwrite: bool = False
+    ) -> torch.Tensor:
+        """Add the pairs that are not in the list yet; return the positions of all, int32.
+
+        IDs ``ptr[i]:ptr[i + 1]`` have the time at ``places[i]``. With ``overwrite``, the result is
+        written into ``ids`` if its dtype allows.
+        """
+        room, bound = self.count + len(ids) + 1, np.uint64(self.num_nodes)
+        if room > len(self._ids):  # the loop writes one entry past the end
+            for name in ("_ids", "_places"):
+                grown = getattr(self, name).new_empty(room)
+                grown[: self.count] = getattr(self, name)[: self.count]
+                setattr(self, name, grown)
+        known = unsigned(self._ids.numpy()), unsigned(self._places.numpy())
+        new = unsigned(ids.numpy()), unsigned(places.numpy()), unsigned(ptr.numpy())
+        size = _lay_out(self._ranges, known[1], self.count, *new[1:], bound)
+        if size != len(self._table):  # else, no range has changed: they only grow
+            self._table = np.full(int(size), -1, np.int32)
+            _fill(self._table, self._ranges, *known, self.count, bound)
+        local = (
+            ids
+            if overwrite and ids.dtype is torch.int32
+            else torch.empty(len(ids), dtype=torch.int32)
+        )
+        table = self._table, self._ranges, bound
+        self.count = int(_add(*table, *known, self.count, *new, local.numpy()))
+        return local
 
 
-class TimedNodesOnDevice:
+class TimedNodesOnDevice(TimedNodes):
     """As :class:`TimedNodes`, with torch operators, on any device."""
 
-    def __init__(self, num_nodes: int, dtype: torch.dtype, device: torch.device) -> None:
-        self.num_nodes = num_nodes
-        self.ids = torch.empty(0, dtype=torch.int64, device=device)
-        self.times = torch.empty(0, dtype=dtype, device=device)
-
-    @property
-    def count(self) -> int:
-        """Number of pairs."""
-        return len(self.ids)
-
-    def add(self, ids: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+    def add(
+        self, ids: torch.Tensor, places: torch.Tensor, ptr: torch.Tensor, overwrite: bool = False
+    ) -> torch.Tensor:
         """Add the pairs that are not in the list yet; return the positions of all, int32."""
-        before, ids, times = self.count, torch.cat([self.ids, ids]), torch.cat([self.times, times])
-        pairs = torch.stack([ids, times.view(torch.int64)], 1)
-        group = torch.unique(pairs, dim=0, return_inverse=True)[1]
+        of = places.repeat_interleave(torch.diff(ptr), output_size=len(ids))
+        before, ids, of = self.count, torch.cat([self.ids, ids]), torch.cat([self.places, of])
+        group = torch.unique(ids.long() * len(self._known) + of, return_inverse=True)[1]
         place = torch.arange(len(ids), device=ids.device)
         first = torch.full_like(place, len(ids)).scatter_reduce_(0, group, place, "amin")
         first = torch.sort(first[first < len(ids)]).values
-        self.ids, self.times = ids[first], times[first]
+        self._ids, self._places, self.count = ids[first], of[first], len(first)
         number = torch.empty_like(place)
         number[group[first]] = place[: len(first)]
         return number[group[before:]].int()
 
 
-def timed_nodes(
-    num_nodes: int, dtype: torch.dtype, device: torch.device
-) -> TimedNodes | TimedNodesOnDevice:
-    """Return a list of pairs (node, time) for a device; times are int64 or float64."""
-    if device.type == "cpu":
-        return TimedNodes(num_nodes, dtype)
-    return TimedNodesOnDevice(num_nodes, dtype, device)
+def timed_nodes(num_nodes: int, known: torch.Tensor) -> TimedNodes:
+    """Return a list of pairs (node, time), on the device of the times."""
+    return (TimedNodes if known.device.type == "cpu" else TimedNodesOnDevice)(num_nodes, known)
 
 
-def add_seeds(
-    nodes: TimedNodes | TimedNodesOnDevice, ids: torch.Tensor, times: torch.Tensor
-) -> None:
-    """Add the first pairs; raise if a node does not exist, or stands twice with the same time."""
-    wrong = (ids < 0) | (ids >= nodes.num_nodes)
-    if bool(wrong.any()):
-        raise OutOfRange(
-            f"node {int(ids[wrong][0])} does not exist: the graph has nodes 0 to "
-            f"{nodes.num_nodes - 1}"
-        )
-    local = nodes.add(ids, times)
+def add_seeds(nodes: TimedNodes, ids: torch.Tensor, places: torch.Tensor) -> None:
+    """Add the first pairs, whose nodes exist; raise if one stands twice with the same time."""
+    local = nodes.add(ids, places, torch.arange(len(ids) + 1, device=ids.device))
     if nodes.count < len(ids):
         twice = torch.bincount(local) > 1
         node = int(nodes.ids[twice.nonzero()[0, 0]])
@@ -185,36 +202,69 @@ def add_seeds(
         )
 
 
-@njit(inline="always")
-def _entry(table, node, time):  # type: ignore[no-untyped-def]
-    mask = np.uint64(len(table) - 1)
-    return mix(np.uint64(node) + np.uint64(time) * np.uint64(0x9E3779B97F4A7C15)) & mask
-
-
-@njit(inline="always")
-def _place(table, ids, times, node, time):  # type: ignore[no-untyped-def]
-    """Return the entry of the table that holds a pair, or the empty one where it belongs."""
-    entry, mask = _entry(table, node, time), np.uint64(len(table) - 1)
-    while table[entry] >= 0 and (ids[table[entry]] != node or times[table[entry]] != time):
-        entry = (entry + _ONE) & mask
-    return entry
-
-
 @njit(nogil=True, cache=True)
-def _fill(table, ids, times, count):  # type: ignore[no-untyped-def]
+def _lay_out(ranges, places, count, of, ptr, num_nodes):  # type: ignore[no-untyped-def]
+    """Divide the table by time, so that all pairs fill at most half of a range."""
+    need, total = np.zeros(ranges.shape[1], np.uint64), np.uint64(0)
     for i in range(count):
-        table[_place(table, ids, times, ids[i], times[i])] = i
+        need[places[i]] += _TWO
+    for i in range(len(of)):
+        need[of[i]] += _TWO * (ptr[i + 1] - ptr[i])
+    for i in range(len(need)):
+        size = max(ranges[1, i], min(need[i], num_nodes))
+        ranges[0, i], ranges[1, i] = total, size
+        total += size
+    return total
+
+
+@njit(inline="always")
+def _entry(node, size, num_nodes):  # type: ignore[no-untyped-def]
+    if size == num_nodes:
+        return np.uint64(node)
+    bits = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
+    return (np.uint64(np.uint32(bits ^ (bits >> _HALF))) * size) >> _HALF
+
+
+@njit(inline="always")
+def _find(table, begin, size, num_nodes, ids, node):  # type: ignore[no-untyped-def]
+    """Return the place in the table that holds a node, or the empty one where it belongs."""
+    entry = _entry(node, size, num_nodes)
+    while size < num_nodes and table[begin + entry] >= 0 and ids[table[begin + entry]] != node:
+        entry = np.uint64(0) if entry + _ONE == size else entry + _ONE
+    return begin + entry
 
 
 @njit(nogil=True, cache=True)
-def _add(table, ids, times, count, new, of, local):  # type: ignore[no-untyped-def]
-    last = len(new) - 1
-    for i in range(len(new)):
-        ahead = min(i + _RUN, last)
-        prefetch(table, _entry(table, new[ahead], of[ahead]))
-        entry = _place(table, ids, times, new[i], of[i])
-        if table[entry] < 0:
-            ids[count], times[count], table[entry] = new[i], of[i], count
-            count += 1
-        local[i] = table[entry]
+def _fill(table, ranges, ids, places, count, num_nodes):  # type: ignore[no-untyped-def]
+    for i in range(count):
+        begin, size = ranges[0, places[i]], ranges[1, places[i]]
+        table[_find(table, begin, size, num_nodes, ids, ids[i])] = i
+
+
+@njit(nogil=True, cache=True)
+def _add(  # type: ignore[no-untyped-def]
+    table, ranges, num_nodes, ids, places, count, nodes, of, ptr, local
+):
+    count = np.uint64(count)
+    for start in range(0, len(of), _FEW):
+        stop = min(start + _FEW, len(of))
+        for i in range(start, stop):
+            begin, size = ranges[0, of[i]], ranges[1, of[i]]
+            for e in range(ptr[i], ptr[i + 1]):
+                prefetch(table, begin + _entry(nodes[e], size, num_nodes))
+        for i in range(start, stop):
+            begin, size = ranges[0, of[i]], ranges[1, of[i]]
+            for e in range(ptr[i], ptr[i + 1]):
+                v = nodes[e]
+                at = begin + _entry(v, size, num_nodes)
+                p = table[at]
+                if size < num_nodes and p >= 0 and ids[p] != v:
+                    at = _find(table, begin, size, num_nodes, ids, v)
+                    p = table[at]
+                # No branch: every step writes, and the counter moves only for a new pair.
+                new = p < 0
+                ids[count], places[count] = v, of[i]
+                p = np.int32(count) if new else p
+                table[at] = local[e] = p
+                count += np.uint64(new)
     return count

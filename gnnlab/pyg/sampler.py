@@ -197,11 +197,13 @@ class NeighborSampler(pyg.BaseSampler):
         return out
 
     def _sample(self, seed: Any, seed_time: Any = None) -> Any:
-        g, kind = self.graph, _Trees if self.disjoint else _Shared
+        g = self.graph
         seeds = seed if self.is_hetero else {g.ntypes[0]: seed}
         times = seed_time if self.is_hetero or seed_time is None else {g.ntypes[0]: seed_time}
         limits = []  # of the trees, in their order
-        lists = {ntype: kind(g.num_nodes(ntype)) for ntype in g.ntypes}
+        total = sum(len(ids) for ids in seeds.values())
+        extra, kind = ((total,), _Trees) if self.disjoint else ((), _Shared)
+        lists: dict[str, Any] = {t: kind(g.num_nodes(t), *extra) for t in g.ntypes}
         try:
             trees, none = 0, torch.empty(0, dtype=torch.int64)
             for ntype in [*seeds, *(lists.keys() - seeds.keys())]:
@@ -305,7 +307,10 @@ class _Shared(_Nodes):
     def start(self, seeds: torch.Tensor, first_tree: int) -> None:
         self._seeds = seeds
         if len(seeds) > 1 and len(torch.unique(seeds)) < len(seeds):
-            self._places = _first_places(seeds)[0].sort().values
+            distinct, inverse = torch.unique(seeds, return_inverse=True)
+            first = torch.full_like(distinct, len(seeds))
+            first.scatter_reduce_(0, inverse, torch.arange(len(seeds)), "amin")
+            self._places = first.sort().values
             seeds = seeds[self._places]
         self._list.start(seeds.contiguous())
 
@@ -335,29 +340,24 @@ class _Shared(_Nodes):
 class _Trees(_Nodes):
     """Each node once in each tree; for disjoint mini-batches."""
 
+    def __init__(self, num_nodes: int, num_trees: int) -> None:
+        super().__init__(num_nodes)
+        self._list = kernels.temporal.timed_nodes(num_nodes, torch.arange(num_trees))
+
     def start(self, seeds: torch.Tensor, first_tree: int) -> None:
-        self._nodes = seeds
-        self.trees = torch.arange(first_tree, first_tree + len(seeds))
+        trees = torch.arange(first_tree, first_tree + len(seeds), dtype=torch.int32)
+        self._list.add(seeds, trees, torch.arange(len(seeds) + 1))
 
     def ids(self) -> torch.Tensor:
-        return self._nodes
+        return cast(torch.Tensor, self._list.ids.long())
+
+    @property
+    def trees(self) -> torch.Tensor:
+        return cast(torch.Tensor, self._list.times)
 
     def add(self, sources: torch.Tensor, centers: _Trees, col: torch.Tensor) -> torch.Tensor:
-        nodes = torch.cat([self._nodes, sources.long()])
-        trees = torch.cat([self.trees, centers.trees[col]])
-        first, inverse = _first_places(trees * self.num_nodes + nodes)
-        order = first.argsort()
-        local = torch.empty_like(order).scatter_(0, order, torch.arange(len(order)))
-        place = local[inverse[len(self._nodes) :]]
-        self._nodes, self.trees = nodes[first[order]], trees[first[order]]
-        return place
-
-
-def _first_places(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return where each distinct value stands first, and which of them each value is."""
-    distinct, inverse = torch.unique(values, return_inverse=True)
-    first = torch.full((len(distinct),), len(values))
-    return first.scatter_reduce(0, inverse, torch.arange(len(values)), "amin"), inverse
+        runs = torch.arange(len(sources) + 1)
+        return cast(torch.Tensor, self._list.add(sources, centers._list.places[col], runs).long())
 
 
 class _Negatives(pyg.NegativeSampling):

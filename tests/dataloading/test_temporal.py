@@ -51,24 +51,33 @@ def seen(g: Any, block: Any, etype: Any) -> tuple[torch.Tensor, ...]:
     return ids, torch.stack(times).amax(0), limit, v
 
 
+MILLION = pytest.param(10**6, marks=pytest.mark.thorough("the same on more graphs"))
+
+
+@pytest.mark.parametrize("least", [10_000, MILLION])
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
 @pytest.mark.parametrize("strategy", ["uniform", "last"])
-def test_no_edge_is_later_than_its_seed(strategy: str, dtype: torch.dtype) -> None:
-    g = typed_graph(dtype=dtype)
+def test_no_edge_is_later_than_its_seed(strategy: str, dtype: torch.dtype, least: int) -> None:
+    """Brute force, with types and, in every other graph, without."""
     sampler = NeighborSampler([4, 3, 2], time="t", strategy=strategy)
-    users, items = torch.arange(60).repeat(3), torch.arange(40)
-    times = {"user": torch.arange(180) % 47, "item": torch.arange(40)}
-    loader = DataLoader(g, {"user": users, "item": items}, sampler, batch_size=50, seed_times=times)
-    count = 0
-    for _, output, blocks in loader:
-        for ntype, ids in output.items():
-            assert torch.equal(ids, blocks[-1].dstnodes[ntype].data[dgl.NID])
-        for block in blocks:
-            for etype in ETYPES:
-                _, time, limit, _ = seen(g, block, etype)
-                assert bool((time <= limit).all())
-                count += len(time)
-    assert count > 10_000
+    seed = count = 0
+    while count < least or seed < 2:
+        g = typed_graph(seed, dtype=dtype)
+        given = {"user": torch.arange(60).repeat(3), "item": torch.arange(40)}
+        if seed % 2:
+            g = g.edge_type_subgraph(["knows"])
+            g.edata["t"] = torch.arange(3000).to(dtype) % 50
+            del given["item"]
+        times = {ntype: torch.arange(len(ids)) % 47 for ntype, ids in given.items()}
+        seed += 1
+        for _, output, blocks in DataLoader(g, given, sampler, batch_size=50, seed_times=times):
+            for ntype, ids in output.items():
+                assert torch.equal(ids, blocks[-1].dstnodes[ntype].data[dgl.NID])
+            for block in blocks:
+                for etype in g.canonical_etypes:
+                    _, time, limit, _ = seen(g, block, etype)
+                    assert bool((time <= limit).all())
+                    count += len(time)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(["uniform", "last"]))
@@ -149,7 +158,7 @@ def test_times_of_nodes_must_be_on_the_edges_of_a_partition(tmp_path: Path) -> N
     dgl.distributed.partition_graph(g, "shop", 2, tmp_path, part_method="random")
     dgl.distributed.initialize()
     far = dgl.distributed.DistGraph("shop", part_config=tmp_path / "shop.json")
-    with pytest.raises(InvalidInput, match="copy_u"):
+    with pytest.raises(InvalidInput, match=r"'user'.*'buys'.*data.pop\('t'\)"):  # which has both
         NeighborSampler([2], time="t").sample(far, Timed({"item": [0]}, {"item": [1]}))
 
 
@@ -229,11 +238,15 @@ def test_threads_and_workers_make_the_same_batches() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3)), min_size=1, max_size=60))
 def test_lists_number_pairs_by_first_appearance(pairs: list[tuple[int, int]]) -> None:
-    ids, times = torch.tensor(pairs).T.contiguous()
+    ids, places = torch.tensor(pairs, dtype=torch.int32).T.contiguous()
+    known = torch.tensor([7, -3, 5, 0])
     distinct = list(dict.fromkeys(pairs))
     cut = len(pairs) // 2
-    on_device = TimedNodesOnDevice(21, torch.int64, torch.device("cpu"))
-    for nodes in (TimedNodes(21, torch.int64), on_device):
-        found = [nodes.add(ids[:cut], times[:cut]), nodes.add(ids[cut:], times[cut:])]
+    for nodes in (TimedNodes(21, known), TimedNodesOnDevice(21, known)):
+        found = [
+            nodes.add(x, of, torch.arange(len(x) + 1))
+            for x, of in zip(ids.tensor_split([cut]), places.tensor_split([cut]), strict=True)
+        ]
         assert torch.cat(found).tolist() == [distinct.index(pair) for pair in pairs]
-        assert list(zip(nodes.ids.tolist(), nodes.times.tolist(), strict=True)) == distinct
+        assert nodes.times.tolist() == [int(known[place]) for _, place in distinct]
+        assert nodes.ids.tolist() == [node for node, _ in distinct]
