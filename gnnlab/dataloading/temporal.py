@@ -52,11 +52,10 @@ class Nodes:
 
     def add_sources(self, picked: Mapping[EdgeType, Picked]) -> dict[EdgeType, Picked]:
         """Add the sources of a layer with the times of its seeds; return local IDs as sources."""
-        places = {t: nodes.places for t, nodes in self.lists.items()}  # before any is added
-        found = {}
+        found, before = {}, {t: nodes.places for t, nodes in self.lists.items()}
         for etype, each in picked.items():
-            new = each.sources, places[etype[2]], each.ptr
-            found[etype] = each._replace(sources=self.lists[etype[0]].add(*new, overwrite=True))
+            new = each.sources, before[etype[2]], each.ptr
+            found[etype] = each._replace(sources=self.lists[etype[0]].add(*new))
         return found
 
 

@@ -63,7 +63,7 @@ def is_close(found: Any, right: float, tolerance: float = 1e-6) -> bool:
 
 
 def expect(
-    answer: Any, right: float, known: Mapping[float, str] | None = None, tolerance: float = 1e-6
+    answer: Any, right: float, known: Mapping[Any, str] | None = None, tolerance: float = 1e-6
 ) -> None:
     """Compare with the right number; ``known`` wrong ones are told by a reason each."""
     found = number(answer)

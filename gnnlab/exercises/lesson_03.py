@@ -39,7 +39,7 @@ def _edges(answer: Any, g: Graph, seeds: torch.Tensor, layers: int, *args: Any) 
 
 
 def exercise_1(answer: Any) -> None:
-    known: dict[float, str] = {384: "1 seeds", 288: "1 one layer", 160: "1 one layer"}
+    known = {384: "1 seeds", 288: "1 one layer", 160: "1 one layer"}
     known |= {32 * 256 * 128: "1 product", 32 * 257 * 129: "1 product", 1152: "1 fanouts"}
     expect(answer, 416, known | {32 * 384: "1 per seed", 32 * 385: "1 per seed"})
 

@@ -22,7 +22,7 @@ def exercise_1(answer: Any) -> None:
 
 
 def exercise_2(answer: Any) -> None:
-    known: dict[float, str] = {-0.1: "2 sum", -0.2: "2 state", -0.4: "2 rate", -0.25: "2 squares"}
+    known = {-0.1: "2 sum", -0.2: "2 state", -0.4: "2 rate", -0.25: "2 squares"}
     known |= {-0.095: "2 second", 0.195: "2 sign"}
     expect(answer, -0.195, known, tolerance=0.003)
 

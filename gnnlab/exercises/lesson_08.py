@@ -15,13 +15,7 @@ from gnnlab.graph.graph import Graph
 
 
 def exercise_1(answer: Any) -> None:
-    known: dict[float, str] = {
-        5: "1 typewise",
-        11: "1 films",
-        14: "1 second",
-        19: "1 shift",
-        35: "1 films first",
-    }
+    known = {5: "1 typewise", 11: "1 films", 14: "1 second", 19: "1 shift", 35: "1 films first"}
     expect(answer, 15, known)
 
 
@@ -29,13 +23,7 @@ def exercise_2(answer: Any) -> None:
     kind, row = sequence(answer, 2)
     if kind not in ("user", 1):
         raise Wrong("2 type")
-    known: dict[float, str] = {
-        14: "2 within",
-        21: "2 films first",
-        16: "2 part",
-        26: "2 films",
-        30: "2 within",
-    }
+    known = {14: "2 within", 21: "2 films first", 16: "2 part", 26: "2 films", 30: "2 within"}
     expect(row, 24, known)
 
 

@@ -295,9 +295,8 @@ def pick_until(
         *(number, key, replace, weights, excluded),
         stream_names(seeds if names is None else names, until),
     )
-    if last and excluded is not None and fanout >= 0:
-        return keep_last(found[0], found[1], found[2], fanout)
-    return found
+    is_longer = last and excluded is not None and fanout >= 0
+    return keep_last(found[0], found[1], found[2], fanout) if is_longer else found
 
 
 def read_fanouts(g: GraphCore, fanout: Any) -> dict[EdgeType, int]:

@@ -133,19 +133,13 @@ def spans(
 ) -> tuple[torch.Tensor, int]:
     """Return the slots that each seed may see, as an ``indptr`` whose row 2 i is that of seed i.
 
-    Also returned is the fanout for these rows: all, if the last are taken; with excluded slots
-    among them the rows are longer by so many.
+    Also returned is the fanout for these rows: all, if the last are taken. Which those are is known
+    unless slots are excluded; then :func:`keep_last` follows.
     """
-    arrays = rows.edges.indptr, rows.times, seeds, as_limits(until, rows.times.dtype)
-    if not last or fanout < 0:
-        return kernels.temporal.spans(*arrays, most=-1), fanout
-    if excluded is None:
-        return kernels.temporal.spans(*arrays, most=fanout), -1
-    indptr = kernels.temporal.spans(*arrays, most=-1)
-    begin, end = indptr[:-1].view(-1, 2).T
-    left_out = torch.searchsorted(excluded, torch.stack([begin, end]))
-    begin.copy_(torch.maximum(begin, end - fanout - left_out[1] + left_out[0]))
-    return indptr, -1
+    limits = as_limits(until, rows.times.dtype)
+    most = fanout if last and excluded is None else -1
+    indptr = kernels.temporal.spans(rows.edges.indptr, rows.times, seeds, limits, most)
+    return indptr, -1 if last else fanout
 
 
 def keep_last(

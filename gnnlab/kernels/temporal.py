@@ -69,38 +69,27 @@ def spans(
 
 @njit(nogil=True, cache=True)
 def _spans(indptr, times, seeds, until, most, found):  # type: ignore[no-untyped-def]
-    # A step of the bisection for each row of a run, then the next: memory is read for many at once.
-    left = np.empty(_RUN, np.uint64)
     for start in range(0, len(seeds), _RUN):
-        stop, widest = min(start + _RUN, len(seeds)), np.uint64(0)
+        stop = min(start + _RUN, len(seeds))
         for i in range(start, stop):
             prefetch(indptr, seeds[i])
         for i in range(start, stop):
-            found[2 * i], end = indptr[seeds[i]], indptr[seeds[i] + _ONE]
-            left[i - start], found[2 * i + 1] = end - found[2 * i], end
-            prefetch(times, end - min(end, _ONE))
+            lo, hi = indptr[seeds[i]], indptr[seeds[i] + _ONE]
+            found[2 * i], found[2 * i + 1] = lo, hi
+            prefetch(times, hi - min(hi, _ONE))
+            prefetch(times, (lo + hi) // _TWO)
         for i in range(start, stop):
-            size, end = left[i - start], found[2 * i + 1]
-            if size and times[end - _ONE] > until[i]:  # else, the whole row is seen
-                found[2 * i + 1] = found[2 * i]
-                widest = max(widest, size)
-                prefetch(times, found[2 * i] + (size >> _ONE))
-            else:
-                left[i - start] = 0
-        while widest:
-            widest >>= _ONE
-            for i in range(start, stop):
-                size, lo = left[i - start], found[2 * i + 1]
-                if size:
-                    half = size >> _ONE
-                    is_seen = times[lo + half] <= until[i]
-                    size = size - half - _ONE if is_seen else half
-                    lo += half + _ONE if is_seen else np.uint64(0)
-                    prefetch(times, lo + (size >> _ONE))
-                    found[2 * i + 1], left[i - start] = lo, size
-        for i in range(start, stop):
-            if found[2 * i + 1] - found[2 * i] > most:  # −1 is larger than any degree
-                found[2 * i] = found[2 * i + 1] - most
+            lo, end = found[2 * i], found[2 * i + 1]
+            if lo < end and times[end - _ONE] > until[i]:  # else, the whole row is seen
+                while lo < end:
+                    middle = (lo + end) // _TWO
+                    if times[middle] <= until[i]:
+                        lo = middle + _ONE
+                    else:
+                        end = middle
+                found[2 * i + 1] = end
+            if end - found[2 * i] > most:  # −1 is larger than any degree
+                found[2 * i] = end - most
 
 
 class TimedNodes:
@@ -136,31 +125,22 @@ class TimedNodes:
         """The time of each pair."""
         return self._known.index_select(0, self.places)
 
-    def add(
-        self, ids: torch.Tensor, places: torch.Tensor, ptr: torch.Tensor, overwrite: bool = False
-    ) -> torch.Tensor:
+    def add(self, ids: torch.Tensor, places: torch.Tensor, ptr: torch.Tensor) -> torch.Tensor:
         """Add the pairs that are not in the list yet; return the positions of all, int32.
 
-        IDs ``ptr[i]:ptr[i + 1]`` have the time at ``places[i]``. With ``overwrite``, the result is
-        written into ``ids`` if its dtype allows.
+        IDs ``ptr[i]:ptr[i + 1]`` have the time at ``places[i]``.
         """
-        room, bound = self.count + len(ids) + 1, np.uint64(self.num_nodes)
-        if room > len(self._ids):  # the loop writes one entry past the end
-            for name in ("_ids", "_places"):
-                grown = getattr(self, name).new_empty(room)
-                grown[: self.count] = getattr(self, name)[: self.count]
-                setattr(self, name, grown)
+        more, bound = self.count + len(ids) - len(self._ids), np.uint64(self.num_nodes)
+        if more > 0:
+            self._ids = torch.cat([self._ids, self._ids.new_empty(more)])
+            self._places = torch.cat([self._places, self._places.new_empty(more)])
         known = unsigned(self._ids.numpy()), unsigned(self._places.numpy())
         new = unsigned(ids.numpy()), unsigned(places.numpy()), unsigned(ptr.numpy())
         size = _lay_out(self._ranges, known[1], self.count, *new[1:], bound)
         if size != len(self._table):  # else, no range has changed: they only grow
             self._table = np.full(int(size), -1, np.int32)
             _fill(self._table, self._ranges, *known, self.count, bound)
-        local = (
-            ids
-            if overwrite and ids.dtype is torch.int32
-            else torch.empty(len(ids), dtype=torch.int32)
-        )
+        local = torch.empty(len(ids), dtype=torch.int32)
         table = self._table, self._ranges, bound
         self.count = int(_add(*table, *known, self.count, *new, local.numpy()))
         return local
@@ -169,9 +149,7 @@ class TimedNodes:
 class TimedNodesOnDevice(TimedNodes):
     """As :class:`TimedNodes`, with torch operators, on any device."""
 
-    def add(
-        self, ids: torch.Tensor, places: torch.Tensor, ptr: torch.Tensor, overwrite: bool = False
-    ) -> torch.Tensor:
+    def add(self, ids: torch.Tensor, places: torch.Tensor, ptr: torch.Tensor) -> torch.Tensor:
         """Add the pairs that are not in the list yet; return the positions of all, int32."""
         of = places.repeat_interleave(torch.diff(ptr), output_size=len(ids))
         before, ids, of = self.count, torch.cat([self.ids, ids]), torch.cat([self.places, of])
@@ -245,7 +223,6 @@ def _fill(table, ranges, ids, places, count, num_nodes):  # type: ignore[no-unty
 def _add(  # type: ignore[no-untyped-def]
     table, ranges, num_nodes, ids, places, count, nodes, of, ptr, local
 ):
-    count = np.uint64(count)
     for start in range(0, len(of), _FEW):
         stop = min(start + _FEW, len(of))
         for i in range(start, stop):
@@ -255,16 +232,9 @@ def _add(  # type: ignore[no-untyped-def]
         for i in range(start, stop):
             begin, size = ranges[0, of[i]], ranges[1, of[i]]
             for e in range(ptr[i], ptr[i + 1]):
-                v = nodes[e]
-                at = begin + _entry(v, size, num_nodes)
-                p = table[at]
-                if size < num_nodes and p >= 0 and ids[p] != v:
-                    at = _find(table, begin, size, num_nodes, ids, v)
-                    p = table[at]
-                # No branch: every step writes, and the counter moves only for a new pair.
-                new = p < 0
-                ids[count], places[count] = v, of[i]
-                p = np.int32(count) if new else p
-                table[at] = local[e] = p
-                count += np.uint64(new)
+                at = _find(table, begin, size, num_nodes, ids, nodes[e])
+                if table[at] < 0:
+                    ids[count], places[count], table[at] = nodes[e], of[i], count
+                    count += 1
+                local[e] = table[at]
     return count
