@@ -499,8 +499,8 @@ for speed in (1, 10, 25, 100):
     assert not AS_IN_TEXT or 0.8 < ratio < 1, "it should be up to 20% short"
 
 # %% [markdown] slot="limits" lang="en"
-# Not one row more or fewer; the message headers add 0.01% to the bytes. The formula's time is 6% to
-# 14% too short: it knows only averages, while all trainers wait for the one with the most to fetch,
+# Not one row more or fewer; the message headers add 0.01% to the bytes. The formula is up to a
+# sixth too short: it knows averages, while all trainers wait for the one with the most to fetch,
 # and it omits the servers' processor time and the neighbor lists.
 #
 # ## What is the bottleneck?
@@ -511,8 +511,8 @@ for speed in (1, 10, 25, 100):
 # whatever has the largest saving.
 
 # %% [markdown] slot="limits" lang="ko"
-# 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은
-# 6~14% 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
+# 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 최대
+# 6분의 1 정도 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
 # 기다리기 때문입니다. 서버가 요청을 처리하는 시간과 이웃 목록도 식에는 빠져 있습니다.
 #
 # ## 병목은 무엇인가
@@ -524,9 +524,9 @@ for speed in (1, 10, 25, 100):
 # **병목**(bottleneck)입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间短了 6% 到 14%，因为它
-# 只考虑平均值，而实际上，所有训练器都要等待取数据最多的那一个；服务器处理请求和传输邻居列表的时间，
-# 公式也没有计入。
+# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间偏短，最多短六分之一，
+# 因为它只考虑平均值，而实际上，所有训练器都要等待取数据最多的那一个；服务器处理请求和传输邻居列表的
+# 时间，公式也没有计入。
 #
 # ## 瓶颈在哪里？
 #
