@@ -37,7 +37,7 @@ def test_from_the_wheel_to_a_korean_lesson(tmp_path: Path) -> None:
     run = subprocess.run(
         [*command, "--no-open"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
     )
-    assert run.returncode == 0 and re.search(r"레슨: \d+ new\n", run.stdout), run.stderr
+    assert run.returncode == 0 and re.search(r"레슨: \d+ new; .*ko/README", run.stdout), run.stderr
     run = subprocess.run([*command[:2], "--version"], env=env, capture_output=True, text=True)
     assert ("(commit " in run.stdout) == (ROOT / ".git").exists()
     path = tmp_path / "레슨" / "ko" / "01_node_classification.ipynb"
