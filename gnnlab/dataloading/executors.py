@@ -9,6 +9,7 @@ is a function of its task.
 
 from __future__ import annotations
 
+import io
 import pickle
 import threading
 from collections import deque
@@ -174,14 +175,24 @@ class _Pool:
             return iter(self._loader)
 
 
+class _ByValue(pickle.Pickler):
+    """Pickles tensors by value. To torch's, each is an open file, without which a worker ends."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        is_tensor = isinstance(obj, torch.Tensor)
+        return (torch.from_numpy, (obj.cpu().numpy(),)) if is_tensor else NotImplemented
+
+
 class _Tasks:
-    """The tasks of the next epoch, as the ``sampler`` of torch's DataLoader."""
+    """The tasks of the next epoch, pickled, as the ``sampler`` of torch's DataLoader."""
 
     def __init__(self) -> None:
         self.tasks: Sequence[Task] = []
 
-    def __iter__(self) -> Iterator[Task]:
-        return iter(self.tasks)
+    def __iter__(self) -> Iterator[bytes]:
+        for task in self.tasks:
+            _ByValue(packed := io.BytesIO()).dump(task)
+            yield packed.getvalue()
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -197,8 +208,8 @@ class _SampledBatches(torch.utils.data.Dataset[Any]):
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
 
-    def __getitem__(self, task: Task) -> bytes:
-        batch = self.recipe.sample(task)
+    def __getitem__(self, task: bytes) -> bytes:
+        batch = self.recipe.sample(pickle.loads(task))
         with explained("the mini-batch of a worker"):
             return bytes(ForkingPickler.dumps(batch))  # its tensors move to shared memory
 

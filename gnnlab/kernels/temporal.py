@@ -50,10 +50,8 @@ def spans(
     if times.device.type == "cpu":
         found = torch.empty(2 * len(seeds) + 1, dtype=torch.int64)
         found[-1] = len(times)
-        arrays = [unsigned(x.numpy()) for x in (indptr, seeds, found)]
-        _spans(
-            arrays[0], times.numpy(), arrays[1], until.numpy(), np.uint64(most % 2**64), arrays[2]
-        )
+        rows, at, out = (unsigned(x.numpy()) for x in (indptr, seeds, found))
+        _spans(rows, times.numpy(), at, until.numpy(), np.uint64(most % 2**64), out)
         return found
     begin = lo = indptr[seeds.long()]
     hi = indptr[seeds.long() + 1]
