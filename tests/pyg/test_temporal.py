@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("torch_geometric")
+pytest.importorskip("torch_geometric", reason="needs torch-geometric: make test-clients")
 
 from torch_geometric.data import Data, HeteroData
 
