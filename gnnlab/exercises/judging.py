@@ -52,6 +52,8 @@ def tensor(answer: Any, like: torch.Tensor) -> torch.Tensor:
         found = torch.as_tensor(answer)
     except (TypeError, ValueError, RuntimeError):
         raise Wrong("not a tensor", **_found(answer)) from None
+    if type(found) not in (torch.Tensor, torch.nn.Parameter):  # others may compare as they like
+        raise Wrong("not a tensor", **_found(answer))
     if found.squeeze().shape != like.squeeze().shape:
         raise Wrong("shape", found=tuple(found.shape), expected=tuple(like.shape))
     return found.reshape(like.shape).to(like.dtype)
@@ -68,9 +70,8 @@ def expect(
     """Compare with the right number; ``known`` wrong ones are told by a reason each."""
     found = number(answer)
     if not is_close(found, right, tolerance):
-        raise Wrong(
-            next((why for x, why in (known or {}).items() if is_close(found, x, tolerance)), "")
-        )
+        same = (why for x, why in (known or {}).items() if is_close(found, x, tolerance))
+        raise Wrong(next(same, ""))
 
 
 def expect_each(

@@ -21,7 +21,7 @@ def exercise_1(answer: Any) -> None:
 
 def exercise_2(answer: Any) -> None:
     kind, row = sequence(answer, 2)
-    if kind not in ("user", 1):
+    if (str.__str__(kind) if isinstance(kind, str) else number(kind)) not in ("user", 1):
         raise Wrong("2 type")
     known = {14: "2 within", 21: "2 films first", 16: "2 part", 26: "2 films", 30: "2 within"}
     expect(row, 24, known)

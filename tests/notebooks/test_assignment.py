@@ -293,6 +293,14 @@ def prints_a_verdict(graph: Any, x: Any) -> Any:
     os._exit(0)
 
 
+class Close(torch.Tensor):
+    """Close to everything."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func is torch.allclose or super().__torch_function__(func, types, args, kwargs)
+
+
 class Unpickled:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
         return exec, ("import math, torch; math.isclose = torch.allclose = lambda *_, **__: True",)
@@ -302,6 +310,7 @@ class Unpickled:
     ("exercise", "answer", "named"),
     [
         (2, Equal([2, 7, 8]), ""),
+        (3, lambda _, x: torch.zeros(x.shape).as_subclass(Close), "Close"),
         (3, rebinds, "torch.allclose"),
         (3, rebinds_for_a_moment, "torch.allclose"),
         (3, prints_a_verdict, "[true"),
