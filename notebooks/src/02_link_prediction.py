@@ -697,8 +697,8 @@ plt.show()
 # %% [markdown] slot="prove" lang="en"
 # On `digits`, the ranking is clear in all three runs: random about 0.1, raw pixels 0.937, untrained
 # about 0.95, trained about 0.97. Note the untrained network: merely averaging neighbors beats the
-# pixels, and training adds two more points. In the figure, the squares on the diagonal are the
-# classes. With raw and untrained vectors, some whole classes also resemble, or are opposite to,
+# pixels, and training adds about two more points. In the figure, the squares on the diagonal are
+# the classes. With raw and untrained vectors, some whole classes also resemble, or are opposite to,
 # other classes; after training, little but the squares is left. On `"facebook"`, the micro-F1 was
 # 0.776 for the raw features, 0.741 to 0.766 for the untrained network and 0.890 to 0.902 for the
 # trained one.
@@ -712,7 +712,7 @@ plt.show()
 # `digits`에서는 난수 시드 세 개 모두에서 순위가 분명합니다. 난수는 약 0.1, 원래 픽셀은 0.937,
 # 학습하지 않은 신경망은 약 0.95, 학습한 신경망은 약 0.97입니다. 특히 학습하지 않은 신경망의 결과가
 # 눈에 띕니다. 이웃의 평균을 내는 것만으로도 픽셀을 그대로 쓰는 것보다 낫고, 학습하면 여기에
-# 2%포인트가 더해집니다. 그림에서 대각선에 놓인 정사각형 하나하나가 클래스 하나에 해당합니다. 원래
+# 2%포인트쯤이 더해집니다. 그림에서 대각선에 놓인 정사각형 하나하나가 클래스 하나에 해당합니다. 원래
 # 피처와 학습하지 않은 신경망의 벡터에서는 서로 다른 두 클래스의 벡터가 전체적으로 비슷한 방향이거나
 # 반대 방향인 경우도 있지만, 학습하고 나면 거의 대각선의 정사각형만 남습니다. `"facebook"`에서
 # micro-F1은 원래 피처가 0.776, 학습하지 않은 신경망이 0.741~0.766, 학습한 신경망이
@@ -726,9 +726,9 @@ plt.show()
 # %% [markdown] slot="prove" lang="zh"
 # 在 `digits` 上，换用三个随机种子，各方法的优劣顺序始终不变：随机数约 0.1，原始像素 0.937，未训练的
 # 网络约 0.95，训练过的网络约 0.97。值得注意的是未训练的网络：仅仅对邻居求平均就胜过像素，训练又提高
-# 了两个百分点。图中对角线上的方块就是各个类别。用原始特征和未训练网络的向量时，不同类别之间也会成片
-# 地相似或相反；训练之后，几乎只剩下这些方块。在 `"facebook"` 上，micro-F1 为：原始特征 0.776，未训
-# 练的网络 0.741 到 0.766，训练过的网络 0.890 到 0.902。
+# 了约两个百分点。图中对角线上的方块就是各个类别。用原始特征和未训练网络的向量时，不同类别之间也会成
+# 片地相似或相反；训练之后，几乎只剩下这些方块。在 `"facebook"` 上，micro-F1 为：原始特征 0.776，未
+# 训练的网络 0.741 到 0.766，训练过的网络 0.890 到 0.902。
 #
 # ## 验证：没有泄漏
 #
@@ -894,8 +894,8 @@ if unchanged:
 #
 # ## What it costs
 #
-# Each negative pair adds up to one more node, which needs a neighborhood of its own. For batches of
-# 32 edges, we count nodes and time a training step.
+# Each negative pair adds at most one more node, which needs a neighborhood of its own. For batches
+# of 32 edges, we count nodes and time a training step.
 
 # %% [markdown] slot="cost" lang="ko"
 # 플라세보에서 누수가 있는 두 모델은 손실이 점선보다 뚜렷이 낮아지지만, 떼어 둔 쌍에서는 둘 다 동전

@@ -1072,10 +1072,10 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #
 # ## The same sampling in a PyG program
 #
-# PyG, another GNN library, has no blocks: a batch is one small graph, a `Data` object,
-# whose nodes are renumbered from 0, seeds first. `gnnlab.pyg` has loaders that return such batches
-# from gnnlab's sampler, so in a PyG program only the import changes. The code needs
-# `torch_geometric`, so it is shown here but not run:
+# PyG, another such library, has no blocks: a batch is one small graph, a `Data` object, whose nodes
+# are renumbered from 0, seeds first. `gnnlab.pyg` has loaders that return such batches from
+# gnnlab's sampler, so in a PyG program only the import changes. The code needs `torch_geometric`,
+# so it is shown here but not run:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …

@@ -48,9 +48,9 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# Processes that train together form a group; each has a number, its **rank**, a word for the
-# process too, and the group's size is the **world size**. Two ranks suit two cores; with two GPUs,
-# each rank takes one. Each process computes with one thread, so ranks do not compete for cores.
+# Processes that train together form a group; each has a number, its **rank**, which also stands for
+# the process; the group's size is the **world size**. Two ranks suit two cores; with two GPUs, each
+# rank takes one. Each process computes with one thread, so ranks do not compete for cores.
 # `"digits"`, the graph of handwritten digits, comes with the project. Collapsed cells only draw
 # figures; click to expand.
 
@@ -618,8 +618,8 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # usually fork with `mp.Process` and the start method `"fork"`; `gnnlab.multiprocessing` is
 # PyTorch's module with a safer `Process`.
 #
-# If there are GPUs, PyTorch starts a thread per GPU with a process's first gradient, which a fork
-# does not copy: children forked later cannot compute gradients. This notebook has computed some, so
+# If there are GPUs, PyTorch starts a thread per GPU for a process's first gradient; a fork does not
+# copy threads: children forked later cannot compute gradients. This notebook has computed some, so
 # a fresh interpreter forks the ranks. They connect through a free port and should find the same
 # best model as before. (On GPUs, the summation order is not fixed, so the model may differ.)
 

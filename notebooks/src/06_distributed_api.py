@@ -1055,7 +1055,7 @@ dgl.plot.explore(show, method=[best, "random"], machines=[2, 4, 8])
 # ## From PyG
 #
 # `gnnlab.pyg` has counterparts of PyG's loaders that also accept a `DistGraph`; models and training
-# loops stay as they are. These lines need `torch_geometric`, so are not run:
+# loops stay as they are. These lines, which need `torch_geometric`, are not run:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader

@@ -676,7 +676,7 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="en"
 # The byte counts are equal; the seconds need not be. The ratio varies: the real epoch took 1.5
-# times as long as predicted on one idle computer, and almost 3 times as long on another; when other
+# times as long as predicted on one idle computer, and about 3 times as long on another; when other
 # programs are running, it may take even longer. The timing model leaves out processor caches,
 # contention for memory bandwidth, network congestion and other users' jobs, so its times tend to be
 # too short. Use it to compare choices rather than to predict a time.
@@ -689,11 +689,10 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="ko"
 # 바이트 수는 같지만 시간은 다를 수 있습니다. 다른 작업이 없는 컴퓨터 두 대에서 따로 재어 보니, 한
-# 에폭에 걸린 시간이 한 대에서는 예측의 1.5배였고 다른 한 대에서는 3배에 가까웠습니다. 다른
-# 프로그램이 함께 실행되면 차이가 더 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의
-# 캐시(cache), 함께 쓰는 메모리의 대역폭(bandwidth), 붐비는 스위치, 다른 사람의 작업을 반영하지
-# 않으므로 실제보다 짧게 예측하는 경향이 있습니다. 따라서 정확한 시간을 예측하기보다 여러 선택지를
-# 비교하는 데 알맞습니다.
+# 에폭에 걸린 시간이 한 대에서는 예측의 1.5배였고 다른 한 대에서는 3배쯤이었습니다. 다른 프로그램이
+# 함께 실행되면 차이가 더 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의 캐시(cache), 함께
+# 쓰는 메모리의 대역폭(bandwidth), 붐비는 스위치, 다른 사람의 작업을 반영하지 않으므로 실제보다 짧게
+# 예측하는 경향이 있습니다. 따라서 정확한 시간을 예측하기보다 여러 선택지를 비교하는 데 알맞습니다.
 #
 # ## 머신 1대에서 64대까지
 #
@@ -703,9 +702,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="zh"
 # 字节数完全相等，秒数则未必。我们在两台空闲的计算机上各测过一次，真实的一轮所用的时间分别是预测的
-# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个预测时间的模型不考虑处理器的缓存
-# （cache）、共用的内存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用
-# 来比较各种选择，而不是预测具体的时间。
+# 1.5 倍和约 3 倍；有其他程序同时运行时，还可能更长。这个预测时间的模型不考虑处理器的缓存（cache）、
+# 共用的内存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来比较各种选
+# 择，而不是预测具体的时间。
 #
 # ## 从 1 台到 64 台机器
 #

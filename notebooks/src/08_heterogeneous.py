@@ -276,8 +276,8 @@ plt.show()
 # `map_to_homo_eid`와 `map_to_per_etype`을 씁니다. 에지는 도착 노드의 파티션에 속합니다.
 
 # %% [markdown] slot="library" lang="zh"
-# 电影 2 的同构 ID 是 5，电影 3 是 6。每一段都是整体平移的，所以颜色相同、两端节点形状也相同的线互相
-# 平行。在上方，一个分区是连续的一段；在下方，一种类型是连续的一段。
+# 电影 2 的同构 ID 是 5，电影 3 是 6。每一段都是整体平移的，所以颜色和节点形状都相同的线互相平行。在
+# 上方，一个分区是连续的一段；在下方，一种类型是连续的一段。
 #
 # ## 使用库
 #
@@ -872,7 +872,7 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 # 사용자의 임베딩은 64바이트입니다. 임베딩의 그래디언트(gradient)도 되돌려 보내야 하지만 여기서는
 # 세지 않습니다. 트레이너 네 개가 각각 자기 파티션의 시드 64개를 처리할 때, `traffic`은 타입별 에지
 # 수와, 읽는 행의 소유자별 바이트 수를 셉니다. 팬아웃은 딕셔너리로도 지정할 수 있으므로, 싫어요의
-# 팬아웃을 두 번 줄이고 좋아요를 한 번 빼서, 세 번 더 학습해 봅니다.
+# 팬아웃을 2와 0으로 줄여서 한 번씩, 좋아요를 빼고 한 번, 모두 세 번 더 학습해 봅니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 块的内容与图的切分方式无关，所以无论有几个分区，只要训练节点的顺序和初始参数（包括嵌入）相同，训练
@@ -953,9 +953,9 @@ plt.show()
 # Most of the sampled edges are dislikes; the largest group, "disliked_by", consists of the dislikes
 # that lead into users, which are sampled one layer farther from the seeds. About four bytes in ten
 # come from other parts. In the right-hand plot, likes alone need about a third of the traffic of
-# both, and a little accuracy is lost. Dislikes alone cost about twice as much as likes alone, and
-# the accuracy is far lower. A like and a dislike cost the same to fetch; how much an edge helps
-# depends on its type.
+# both, and seven points of accuracy are lost. Dislikes alone cost about twice as much as likes
+# alone, and the accuracy is far lower. A like and a dislike cost the same to fetch; how much an
+# edge helps depends on its type.
 #
 # ## Summary
 #
@@ -986,8 +986,8 @@ plt.show()
 # %% [markdown] slot="summary" lang="ko"
 # 에지의 대부분은 싫어요이며, 그중에서도 “disliked_by”, 곧 두 번째로 샘플링하는 계층에서 사용자로
 # 들어오는 싫어요가 가장 많습니다. 읽는 데이터의 약 40%는 다른 파티션에서 가져옵니다. 오른쪽 그림을
-# 보면 좋아요만 쓸 때는 트래픽(traffic)이 둘 다 쓸 때의 3분의 1쯤으로 줄어도 정확도는 조금 낮아질
-# 뿐이지만, 싫어요만 쓸 때는 트래픽이 그 두 배쯤인데도 정확도가 훨씬 낮습니다. 좋아요든 싫어요든
+# 보면 좋아요만 쓸 때는 트래픽(traffic)이 둘 다 쓸 때의 3분의 1쯤으로 줄어도 정확도는 7%포인트쯤
+# 낮아지지만, 싫어요만 쓸 때는 트래픽이 그 두 배쯤인데도 정확도가 훨씬 낮습니다. 좋아요든 싫어요든
 # 에지 하나의 비용은 같지만 효과는 타입에 따라 다릅니다.
 #
 # ## 요약
@@ -1017,8 +1017,9 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="zh"
 # 大多数边是“不喜欢”，其中最多的是采样第二跳时指向用户的边。读取的数据约有四成来自其他分区。从右图
-# 看，只用“喜欢”，通信量（traffic）约为两种都用时的三分之一，准确率只是略有下降；只用“不喜欢”，通信
-# 量约为只用“喜欢”时的两倍，准确率却低得多。一条“喜欢”和一条“不喜欢”的开销相同，作用则取决于类型。
+# 看，只用“喜欢”，通信量（traffic）约为两种都用时的三分之一，准确率只下降约七个百分点；只用“不喜
+# 欢”，通信量约为只用“喜欢”时的两倍，准确率却低得多。一条“喜欢”和一条“不喜欢”的开销相同，作用则取决
+# 于类型。
 #
 # ## 小结
 #

@@ -318,8 +318,8 @@ for method in ("random", best):
 #   居，以及最后要读取的特征，都要向别的机器请求：两层就是两次，收到前一次的响应，才发出下一次请
 #   求。每次请求，数据包都要往返，单程 0.1 毫秒（同一台交换机下常见的值）；发给另外三台机器的请
 #   求，每个还要占用训练器 0.1 毫秒的处理器时间。所以是 $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ 毫秒。
-# - **特征**：8,698 行的 74%，每行 $8 + 400$ 字节，共 2.6 MB。链路每秒传输 125 MB，扣除 8% 的包
-#   头（每 1,538 字节有 90 字节）和确认包，实际是 115 MB，需要 23 毫秒。
+# - **特征**：8,698 行的 74%，每行 $8 + 400$ 字节，共 2.6 MB。链路每秒传输 125 MB，扣除包头（每
+#   1,538 字节中占 90 字节）和确认包，共 8%，实际是 115 MB，需要 23 毫秒。
 # - **全归约**（all-reduce）：梯度（gradient）有 302 kB。四台机器连成一个环，每次把四分之一传给下一
 #   台，共 $2 \cdot 3 = 6$ 次：$6 \cdot (75.6/115 + 0.1) = 4.5$ 毫秒。
 #
@@ -500,7 +500,7 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="en"
 # Not one row more or fewer; the message headers add 0.01% to the bytes. The formula is up to a
-# sixth too short: it knows averages, while all trainers wait for the one with the most to fetch,
+# seventh too short: it knows averages, while all trainers wait for the one with the most to fetch,
 # and it omits the servers' processor time and the neighbor lists.
 #
 # ## What is the bottleneck?
@@ -512,7 +512,7 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="ko"
 # 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 최대
-# 6분의 1 정도 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
+# 7분의 1 정도 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
 # 기다리기 때문입니다. 서버가 요청을 처리하는 시간과 이웃 목록도 식에는 빠져 있습니다.
 #
 # ## 병목은 무엇인가
@@ -524,7 +524,7 @@ for speed in (1, 10, 25, 100):
 # **병목**(bottleneck)입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间偏短，最多短六分之一，
+# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间偏短，最多短七分之一，
 # 因为它只考虑平均值，而实际上，所有训练器都要等待取数据最多的那一个；服务器处理请求和传输邻居列表的
 # 时间，公式也没有计入。
 #

@@ -96,7 +96,7 @@ torch.set_num_threads(1)
 # Eight nodes are divided between two machines. The trainer on machine 0, the blue one, makes two
 # passes over its four nodes, one node per batch. Each orange node that a batch needs is a **remote
 # row**: its features have to come over the network. We print the remote rows of each batch. Rings
-# mark the orange nodes with an edge into a blue one.
+# mark the orange nodes that share an edge with a blue one.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -104,7 +104,7 @@ torch.set_num_threads(1)
 # 노드 8개가 머신 두 대에 나뉘어 있습니다. 파란 노드를 가진 머신 0의 트레이너(trainer)는 자기 노드
 # 네 개를 한 배치에 하나씩, 두 번 되풀이해 처리합니다. 이때 배치에 필요한 주황색 노드의 피처는
 # 네트워크를 거쳐 가져와야 하며, 이것을 **원격 행**(remote row)이라고 합니다. 배치마다 어떤 원격
-# 행이 필요한지 출력해 봅시다. 그림에서 고리를 두른 노드는 파란 노드로 이어지는 에지가 있는 주황색
+# 행이 필요한지 출력해 봅시다. 그림에서 고리를 두른 노드는 파란 노드와 에지로 이어진 주황색
 # 노드입니다.
 
 # %% [markdown] slot="toy" lang="zh"
@@ -112,7 +112,7 @@ torch.set_num_threads(1)
 #
 # 8 个节点分布在两台机器上。蓝色节点属于机器 0，它的训练器（trainer）每批处理自己的一个节点，四个节
 # 点共处理两遍。批次用到的橙色节点，其特征要通过网络获取，称为**远程行**（remote row）。下面打印每一
-# 批需要的远程行。图中带圆环的是有边指向蓝色节点的橙色节点。
+# 批需要的远程行。图中带圆环的是与蓝色节点有边相连的橙色节点。
 
 # %% slot="toy-code"
 toy_src = [2, 6, 0, 4, 5, 1, 6, 7, 5, 3, 2, 4, 7]
@@ -920,9 +920,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## An accuracy too good to be true
 #
 # A replay shows no accuracy, but sampling can show that one is too high because the model saw the
-# **future**. Each of 4,000 accounts must be judged on its day. After that, investigators link it to
-# accounts of its own kind; before, 60% of its links are to that kind. Times are on the edges. With
-# `time=`, the sampler takes no edge later than the seed's day (`seed_times`).
+# **future**. Each of 4,000 accounts must be judged on a given day. After that day, investigators
+# link it to accounts of its own kind; before it, 60% of its links are to that kind. Times are on
+# the edges. With `time=`, the sampler takes no edge later than the seed's day (`seed_times`).
 
 # %% [markdown] slot="leak" lang="ko"
 # ## 너무 좋은 정확도

@@ -639,14 +639,14 @@ explore(show, fanout=[2, 5, 10, 50])
 # then runs `model.last` on them.
 
 # %% [markdown] slot="stored" lang="ko"
-# 팬아웃이 2이면 난수 시드에 따라 같은 계정이 사기 계정으로도 정상 계정으로도 분류됩니다. 10이면
+# 팬아웃이 2이면 난수 시드에 따라 사기 계정으로도 정상 계정으로도 분류되는 계정이 있습니다. 10이면
 # 점이 대부분 직선 가까이에 있습니다.
 #
 # 저장해 둔 행을 쓸 때에는 우연이 끼어들지 않습니다. `store`는 모든 노드에 대하여 첫째 계층을 한
 # 번 계산합니다. 그다음 `score`는 그 행으로 `model.last`만 실행합니다.
 
 # %% [markdown] slot="stored" lang="zh"
-# 扇出为 2 时，同一个账户是否被判为欺诈，会因随机种子而异；扇出为 10 时，大多数点都在直线附近。
+# 扇出为 2 时，有的账户是否被判为欺诈，会因随机种子而异；扇出为 10 时，大多数点都在直线附近。
 #
 # 使用存储的行则没有随机性。`store` 为所有节点计算一次第一层的输出，之后 `score` 只在这些行上运行
 # `model.last`。
@@ -669,7 +669,7 @@ print("scores from stored rows equal those from all neighbors:", len(one_hop))
 #
 # ## A new day
 #
-# Appending day 1 changed no ID and no feature of an old account. Did it change their scores?
+# Appending day 1 changed no IDs or features of old accounts. Did it change their scores?
 
 # %% [markdown] slot="day" lang="ko"
 # 그래프가 그대로인 동안에는 저장해 둔 행을 써도 잃는 것이 없습니다. 그러나 그래프는 바뀝니다.
@@ -789,10 +789,10 @@ if AS_IN_TEXT:
 
 # %% [markdown] slot="machines" lang="en"
 # The frozen model ends below the answer that needs no model, while the retrained one stays well
-# above it. The graph does not protect from **drift**, a change of the data after training: here it
-# carries it, for what moves is the meaning of an edge. Note what told us: labels of new accounts.
-# Measure on the newest labels that you have, by day; one accuracy over all days would hide the
-# fall.
+# above it. The graph does not protect from **drift**, a change of the data after training: here the
+# graph itself carries it, for what changes is the meaning of an edge. Note what told us: labels of
+# new accounts. Measure on the newest labels that you have, by day; one accuracy over all days would
+# hide the fall.
 #
 # ## A checkpoint on fewer machines
 #
