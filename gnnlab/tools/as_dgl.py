@@ -53,7 +53,7 @@ def run(command: Sequence[str]) -> int:
     """
     program = shutil.which(command[0])
     if program is None:
-        print(f"gnnlab as-dgl: there is no program {command[0]!r}", file=sys.stderr)
+        print(f"gnnlab as-dgl: no program {command[0]!r} (a script: python FILE)", file=sys.stderr)
         return 127
     if note := note_on_other_dgl():
         print(note, file=sys.stderr)
