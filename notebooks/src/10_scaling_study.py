@@ -468,8 +468,8 @@ assert alone.epochs[-1].seconds < 3 * base.epochs[-1].seconds, "3 times as fast"
 # ## 확인하기
 #
 # 첫째, 시뮬레이션한 트레이너들이 요청한 행의 수는 직접 센 수와 정확히 같을까요? 둘째, 실제로 잰
-# 일(샘플링, 계산, 요청 처리)에 시간이 전혀 들지 않는다면, 시뮬레이터가 예측한 시간은 식으로 구한
-# 시간과 같을까요?
+# 일(샘플링, 데이터 복사, 계산, 요청 처리)에 시간이 전혀 들지 않는다면, 시뮬레이터가 예측한 시간은
+# 식으로 구한 시간과 같을까요?
 
 # %% [markdown] slot="prove" lang="zh"
 # 用了四台机器，速度却不到一台的三倍；在这里保存的运行结果中，甚至比一台更慢！每台机器的计算量少
@@ -477,8 +477,8 @@ assert alone.epochs[-1].seconds < 3 * base.epochs[-1].seconds, "3 times as fast"
 #
 # ## 验证
 #
-# 第一，模拟的训练器所请求的行数，与手动数出的是否完全相同？第二，假如实测的采样、计算和处理请求的时
-# 间都算作零，模拟器预测的时间与公式的结果是否一致？
+# 第一，模拟的训练器所请求的行数，与手动数出的是否完全相同？第二，假如实测的采样、复制数据、计算和处
+# 理请求的时间都算作零，模拟器预测的时间与公式的结果是否一致？
 
 # %% slot="prove-rows"
 asked = base.traffic.total("features")
@@ -489,7 +489,8 @@ assert asked.rows == remote, f"{asked.rows:,} rows, not {remote:,}"
 assert 1 <= ratio < 1.001, "headers should add less than 0.1%"
 
 # %% slot="prove-time" tags=["nbval-ignore-output"]
-free = dict.fromkeys(("sample", "compute", "serve"), 1e-9)  # work should take no time
+kinds = "sample", "fetch", "compute", "serve"
+free = dict.fromkeys(kinds, 1e-9)  # work should take no time
 _, remote, steps = count(4, "random")
 for speed in (1, 10, 25, 100):
     formula = sum(moving(remote / steps, 4, gbit(speed)))
