@@ -116,6 +116,22 @@ def test_blocks_are_those_of_the_loader(graph: core.Graph, kind: str, workers: i
                 assert torch.equal(mine.edata[core.EID], other.edata[core.EID])
 
 
+def test_a_mini_batch_for_pyg(graph: core.Graph) -> None:
+    """Its edges, by IDs of nodes, are those of all layers."""
+    pytest.importorskip("torch_geometric")
+    sampling = gb.from_dglgraph(graph, is_homogeneous=True)
+    store = gb.BasicFeatureStore({("node", None, "x"): gb.TorchBasedFeature(torch.rand(200, 4))})
+    pipe = seeds_of(gb.ItemSet(40, names="seeds")).sample_neighbor(sampling, [4, 3])
+    for batch in pipe.fetch_feature(store, ["x"]):
+        data = batch.to_pyg_data()
+        data.validate()
+        assert torch.equal(data.n_id[: data.batch_size], batch.seeds)
+        assert torch.equal(data.x, store.read("node", None, "x", data.n_id))
+        layers = [b.srcdata[core.NID][torch.stack(b.edges()).long()] for b in batch.blocks]
+        edges = {pair for layer in layers for pair in zip(*layer.tolist(), strict=True)}
+        assert sorted(zip(*data.n_id[data.edge_index].tolist(), strict=True)) == sorted(edges)
+
+
 def test_blocks_of_a_typed_graph(typed: core.Graph) -> None:
     items = gb.HeteroItemSet({n: gb.ItemSet(typed.num_nodes(n), "seeds") for n in ("user", "item")})
     sampling = gb.from_dglgraph(typed)
@@ -329,9 +345,10 @@ def test_features_of_edges_and_types(typed: core.Graph) -> None:
 @pytest.mark.parametrize("types", [False, True])
 def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
     g = typed if types else core.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
-    edges = []
+    edges, attributes = [], []
     for u, r, v in g.canonical_etypes:
         pairs = torch.stack(g.edges(etype=(u, r, v)))
+        np.save(tmp_path / f"{r}-source.npy", pairs[0].numpy())
         path = f"{r}.csv" if r != "likes" else f"{r}.npy"
         if path.endswith("csv"):
             np.savetxt(tmp_path / path, pairs.T.numpy(), "%d", delimiter=",")
@@ -339,6 +356,8 @@ def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
             np.save(tmp_path / path, pairs.numpy())
         known = {"type": f"{u}:{r}:{v}"} if types else {}
         edges.append(known | {"format": "numpy" if path.endswith("npy") else "csv", "path": path})
+        source = {"domain": "edge", "name": "source", "format": "numpy", "path": f"{r}-source.npy"}
+        attributes.append(known | source)
     nodes = [{"type": n, "num": g.num_nodes(n)} if types else {"num": 4} for n in g.ntypes]
     kind = {"type": "item"} if types else {}
     count = g.num_nodes("item") if types else 4
@@ -353,7 +372,7 @@ def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
     task = {"name": "classify", "num_classes": 2, "train_set": [kind | {"data": columns}]}
     told = {
         "dataset_name": "mine",
-        "graph": {"nodes": nodes, "edges": edges},
+        "graph": {"nodes": nodes, "edges": edges, "feature_data": attributes},
         "feature_data": [feature | {"in_memory": False}],
         "tasks": [task],
     }
@@ -361,6 +380,8 @@ def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
     dataset = gb.OnDiskDataset(str(tmp_path)).load()
     assert dataset.dataset_name == "mine" and len(dataset.all_nodes_set) == g.num_nodes()
     assert dataset.graph.total_num_edges == g.num_edges()
+    for etype in (read := dataset.graph.graph()).canonical_etypes:
+        assert torch.equal(read.edges[etype].data["source"], read.edges(etype=etype)[0])
     (only,) = dataset.tasks
     assert only.metadata == {"name": "classify", "num_classes": 2} and only.test_set is None
     (batch,) = seeds_of(only.train_set).sample_neighbor(dataset.graph, [-1])
@@ -383,7 +404,13 @@ def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
         for name in ("csc_indptr", "indices", "type_per_edge", "node_type_to_id", "edge_attributes")
     )
     edges_file.write_bytes(content[: content.rstrip().rfind(b"\n") + 1])  # an edge fewer
-    assert gb.OnDiskDataset(str(tmp_path)).load().graph.total_num_edges == g.num_edges() - 1
+    with pytest.raises(GNNLabError, match="-source"):
+        gb.OnDiskDataset(str(tmp_path)).load()
+    del told["graph"]["feature_data"]
+    (tmp_path / "metadata.yaml").write_text(yaml.safe_dump(told | {"datasetname": "mine"}))
+    with pytest.warns(UserWarning, match="datasetname"):
+        dataset = gb.OnDiskDataset(str(tmp_path)).load()
+    assert dataset.graph.total_num_edges == g.num_edges() - 1
     kept.write_bytes(b"what DGL has written")
     assert gb.OnDiskDataset(str(tmp_path)).load().graph.total_num_edges == g.num_edges() - 1
     (tmp_path / "metadata.yaml").write_text("graph_topology: {}")

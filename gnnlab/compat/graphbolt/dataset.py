@@ -5,6 +5,8 @@ The folder's ``metadata.yaml`` describes its files::
     graph:
       nodes: [{num: 1000}]                     # or {type: user, num: 1000} for each type
       edges: [{format: csv, path: edges.csv}]  # or with type: "user:likes:item"
+      feature_data:                            # attributes, such as weights for `prob_name`
+        - {domain: edge, name: weight, format: numpy, path: weight.npy}
     feature_data:
       - {domain: node, name: feat, format: numpy, in_memory: true, path: feat.npy}
     tasks:
@@ -18,6 +20,7 @@ See DGL's user guide (2.x), chapter 6, "Composing OnDiskDataset from raw data".
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,7 +38,12 @@ from gnnlab.compat.graphbolt.features import (
     read_array,
     wide,
 )
-from gnnlab.compat.graphbolt.graph import ARRAYS, FusedCSCSamplingGraph, from_dglgraph
+from gnnlab.compat.graphbolt.graph import (
+    ARRAYS,
+    ORIGINAL_EDGE_ID,
+    FusedCSCSamplingGraph,
+    from_dglgraph,
+)
 from gnnlab.compat.graphbolt.itemset import HeteroItemSet, ItemSet
 from gnnlab.compat.graphbolt.minibatch import etype_str_to_tuple
 from gnnlab.errors import InvalidInput, NotFound, reading, writing
@@ -44,6 +52,7 @@ from gnnlab.system.staging import replacing
 
 GRAPH, DESCRIBED = "preprocessed/fused_csc_sampling_graph.pt", "preprocessed/metadata.yaml"
 _SETS = ("train_set", "validation_set", "test_set")
+_ENTRIES = {"dataset_name", "graph", "feature_data", "tasks", "include_original_edge_id"}
 
 
 @dataclass
@@ -111,6 +120,9 @@ class OnDiskDataset(Dataset):
         if not isinstance(data, dict) or "graph_topology" in data:
             what = "what DGL has made of another one: give that" if data else "no data set"
             raise InvalidInput(f"{file} describes {what}; an entry `graph` has `nodes` and `edges`")
+        if unknown := data.keys() - _ENTRIES:
+            known = ", ".join(sorted(_ENTRIES))
+            warnings.warn(f"{file}: {sorted(unknown)} is ignored; known are {known}", stacklevel=2)
         self.yaml_data = data
         self._edge_ids = include_original_edge_id
 
@@ -119,8 +131,7 @@ class OnDiskDataset(Dataset):
         self.dataset_name = self.yaml_data.get("dataset_name") or self._folder.name
         described = self.yaml_data.get("graph")
         self.graph = self._read_graph(described) if described else None
-        parts = self.yaml_data.get("feature_data"), (described or {}).get("feature_data")
-        features = [each for part in parts for each in part or ()]
+        features = self.yaml_data.get("feature_data") or ()
         self.feature = TorchBasedFeatureStore([self._described(each) for each in features])
         wanted = [tasks] if isinstance(tasks, str) else tasks
         found = self.yaml_data.get("tasks") or []
@@ -145,11 +156,12 @@ class OnDiskDataset(Dataset):
 
     def _read_graph(self, described: Mapping[str, Any]) -> FusedCSCSamplingGraph:
         nodes, edges = described.get("nodes") or [], described.get("edges") or []
-        made = self._folder / GRAPH
-        if made.exists():
+        attributes = [self._described(each) for each in described.get("feature_data") or ()]
+        stored = self._folder / GRAPH
+        if stored.exists():
             with suppress(pickle.UnpicklingError, RuntimeError):  # one that DGL has written
-                kept = torch.load(made, weights_only=True)
-                if kept.pop("made of", None) == self._origin(edges):
+                kept = torch.load(stored, weights_only=True)
+                if kept.pop("made of", None) == self._origin(described):
                     return FusedCSCSamplingGraph(**kept)
         is_typed = any(each.get("type") for each in (*nodes, *edges))
         sizes = {each.get("type") or "_N": int(each["num"]) for each in nodes}
@@ -165,11 +177,18 @@ class OnDiskDataset(Dataset):
                 torch.from_numpy(np.ascontiguousarray(x)).long() for x in (src, dst)
             )
         graph = heterograph(relations, sizes)
-        return from_dglgraph(graph, not is_typed, include_original_edge_id=self._edge_ids)
+        made = from_dglgraph(graph, not is_typed, include_original_edge_id=True)
+        for key in dict.fromkeys((each.domain, each.name) for each in attributes):
+            own = {each.type: each for each in attributes if (each.domain, each.name) == key}
+            _add_attribute(made, *key, own)
+        if not self._edge_ids:
+            del made.edge_attributes[ORIGINAL_EDGE_ID]  # type: ignore[index, union-attr]
+        return made
 
-    def _origin(self, edges: Any) -> list[Any]:
+    def _origin(self, described: Mapping[str, Any]) -> list[Any]:
         """Return what changes when the graph's files do."""
-        files = "metadata.yaml", *(each["path"] for each in edges)
+        parts = described.get("edges") or [], described.get("feature_data") or []
+        files = "metadata.yaml", *(each["path"] for part in parts for each in part)
         found = [(self._folder / file).stat() for file in files if (self._folder / file).exists()]
         return [self._edge_ids, *((each.st_size, each.st_mtime_ns) for each in found)]
 
@@ -181,7 +200,7 @@ class OnDiskDataset(Dataset):
 
         graph = self._read_graph(described)
         kept = {name: getattr(graph, name) for name in ARRAYS}
-        kept["made of"] = self._origin(described.get("edges") or ())
+        kept["made of"] = self._origin(described)
         told = {name: value for name, value in self.yaml_data.items() if name != "graph"}
         told["include_original_edge_id"] = self._edge_ids
         told["graph_topology"] = {"type": type(graph).__name__, "path": GRAPH}
@@ -205,6 +224,37 @@ class OnDiskDataset(Dataset):
         if None in found:
             return found[None]
         return HeteroItemSet(found) if found else None
+
+
+def _add_attribute(
+    graph: FusedCSCSamplingGraph,
+    domain: str,
+    name: str,
+    described: Mapping[str | None, OnDiskFeatureData],
+) -> None:
+    """Give a graph an attribute, whose rows stand in files, one of each type."""
+    found: Any = graph.num_nodes if domain == "node" else graph.num_edges
+    sizes = found if isinstance(found, dict) else {None: found}
+    if sizes.keys() != described.keys():
+        raise InvalidInput(
+            f"the graph's feature_data has {domain} {name!r} for the types {list(described)}; an "
+            f"attribute has rows for {list(sizes)}"
+        )
+    parts = []
+    for kind, size in sizes.items():  # in the order of the types' numbers
+        each = described[kind]
+        parts.append(torch.from_numpy(read_array(each.path, each.format)))
+        if len(parts[-1]) != size:
+            raise InvalidInput(f"{each.path} has {len(parts[-1])} rows, not {size}")
+    rows = torch.cat(parts)
+    if domain == "node":
+        graph.add_node_attribute(name, rows)
+        return
+    ids = graph.edge_attribute(ORIGINAL_EDGE_ID).long()
+    if graph.type_per_edge is not None:
+        starts = np.cumsum([0, *sizes.values()])
+        ids = ids + torch.from_numpy(starts)[graph.type_per_edge.long()]
+    graph.add_edge_attribute(name, rows[ids])
 
 
 def preprocess_ondisk_dataset(

@@ -379,3 +379,26 @@ class MiniBatch(Batch):
         return [layer.block() for layer in self.sampled_subgraphs]
 
     blocks = property(compute_blocks)
+
+    def to_pyg_data(self) -> Any:
+        """Return a ``torch_geometric.data.Data``; it needs a graph without types.
+
+        ``x`` is the one feature of the input nodes, ``n_id`` (N,) their IDs, seeds first,
+        ``edge_index`` (2, E) the edges of all layers without duplicates, ``y`` the labels, and
+        ``batch_size`` the number of seeds.
+        """
+        from torch_geometric.data import Data
+
+        features = list((self.node_features or {}).values())
+        layers = self.sampled_subgraphs or []
+        if isinstance(self.input_nodes, dict) or len(features) > 1:
+            raise BadArgument("to_pyg_data() takes one node feature, of a graph without types")
+        edges = [layer.sampled_csc for layer in layers]
+        pairs = [torch.stack([csc.indices.long(), csc.columns()]) for csc in edges]
+        return Data(
+            x=features[0] if features else None,
+            edge_index=torch.unique(torch.cat(pairs, 1), dim=1) if pairs else None,
+            y=self.labels,
+            batch_size=None if self.seeds is None else len(self.seeds),
+            n_id=self.input_nodes,
+        )

@@ -21,7 +21,7 @@ from gnnlab.compat.sparse.elementwise import (
 )
 from gnnlab.compat.sparse.products import matmul
 from gnnlab.compat.sparse.reduction import reduce, smax, smean, smin, softmax, sprod, sum
-from gnnlab.graph.relation import Relation, checked_adjacency
+from gnnlab.graph.relation import Relation, check_ids, checked_adjacency
 
 
 class SparseMatrix(Elements):
@@ -88,6 +88,8 @@ def from_coo(
     """Make a matrix of the row and the column of each element; see :func:`spmatrix`."""
     if shape is None:
         shape = [int(ids.max()) + 1 if len(ids) else 0 for ids in (row, col)]
+    check_ids(row, shape[0], "row")
+    check_ids(col, shape[1], "column")
     relation = Relation.from_edges(col, row, shape[1], shape[0])
     return SparseMatrix(relation, checked_values(val, relation))
 
