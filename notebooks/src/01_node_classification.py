@@ -51,8 +51,8 @@
 # ## Setup
 #
 # gnnlab follows the interface of DGL (Deep Graph Library), so we import it as `dgl`: code from
-# courses that use DGL runs with this import if gnnlab has the names that it uses. `DATASET` selects
-# the graph used throughout the lesson. `"digits"` comes with the project: 1,797 images of
+# courses that use DGL runs with this import if gnnlab has every name the code uses. `DATASET`
+# selects the graph used throughout the lesson. `"digits"` comes with the project: 1,797 images of
 # handwritten digits, each joined to those that look most like it. Training on it takes seconds. The
 # others are larger; `"ogbn-products"` is a 1.4 GB download, needed only once.
 

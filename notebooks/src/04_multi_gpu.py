@@ -861,7 +861,7 @@ plt.show()
 # more time than splitting the batch saves. Two ranks are rarely twice as fast.
 #
 # On an H200, a training step on a graph with 2.45 million nodes took 11 ms, of which forward,
-# backward and optimizer took 5.5. Of these, the GPU computed 0.6 ms; otherwise it waited for
+# backward and optimizer took 5.5. Of these, the GPU computed for 0.6 ms; otherwise it waited for
 # Python. Before you add a second GPU, see what the first waits for.
 #
 # ## Three failures

@@ -155,7 +155,7 @@ plt.show()
 # same seed nodes yield the same samples under any partition, so we need no cluster to know what one
 # would read. `node_split` gives each trainer its seeds. On four machines, each trainer takes 128 of
 # the 512 seeds of a batch, and with two layers of fanout 10, reads at most
-# $128 \cdot 11 \cdot 11 = 15{,}488$ nodes. The parts are random or METIS' (LDG's without pymetis).
+# $128 \cdot 11 \cdot 11 = 15{,}488$ nodes. Parts are random or by METIS (LDG without pymetis).
 
 # %% [markdown] slot="count" lang="ko"
 # 트레이너가 읽는 노드는 여섯 개뿐입니다. 두 번 뽑힌 노드가 있고, 노드 6은 이웃이 하나뿐이기
@@ -501,8 +501,8 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="en"
 # Not one row more or fewer; the message headers add 0.01% to the bytes. The formula is up to a
-# seventh too short: it knows averages, while all trainers wait for the one with the most to fetch,
-# and it omits the servers' processor time and the neighbor lists.
+# seventh too short: it knows only averages, while all trainers wait for the one with the most to
+# fetch, and omits the servers' processor time and the neighbor lists.
 #
 # ## What is the bottleneck?
 #

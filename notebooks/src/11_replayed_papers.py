@@ -920,9 +920,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## An accuracy too good to be true
 #
 # A replay shows no accuracy, but sampling can show that one is too high because the model saw the
-# **future**. Each of 4,000 accounts must be judged on a given day. After that day, investigators
-# link it to accounts of its own kind; before it, 60% of its links are to that kind. Times are on
-# the edges. With `time=`, the sampler takes no edge later than the seed's day (`seed_times`).
+# **future**. Each of 4,000 accounts is judged good or bad on a given day. After that day,
+# investigators link it to accounts of its own kind; before it, 60% of its links are to that kind.
+# Times are on edges. With `time=`, the sampler takes no edge later than the seed's day
+# (`seed_times`).
 
 # %% [markdown] slot="leak" lang="ko"
 # ## 너무 좋은 정확도
@@ -1075,9 +1076,9 @@ assert claimed > fair + 0.08 and fair > in_use + 0.01, "the future should mislea
 #    남기며, 마지막으로 쓰인 배치가 같으면 번호가 작은 행을 남깁니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 用所有边测试，用所有边训练的模型看上去比只用过去的边训练的准确得多；真正使用时还没有未来的边，它反
-# 而更差，因为它学会了依赖到时并不存在的信息。只要测试时也能看到未来，这种**数据泄漏**（leakage）就
-# 不会暴露。
+# 测试时如果也用所有边，用所有边训练的模型看上去就比只用过去的边训练的准确得多；真正使用时还没有未来
+# 的边，它反而更差，因为它学会了依赖到时并不存在的信息。只要测试时也能看到未来，这种**数据泄
+# 漏**（leakage）就不会暴露。
 #
 # ## 小结
 #

@@ -211,9 +211,9 @@ assert silent.item() == 0, "without paid_by, nothing should arrive"
 #
 # Now to a graph from which a model must learn. Each shop has a place on a circle; its prices and
 # opening hours follow from that place, with noise; and a few shops have most of the customers. Four
-# in ten accounts are frauds. They favor some shops, **and different ones each day**: their
-# favorites move around the circle. On the day when an account opens, it makes four or five payments
-# on average; old accounts make a few as well.
+# in ten accounts belong to fraudsters (*frauds* below). They favor some shops, **and different ones
+# each day**: their favorites move around the circle. On the day when an account opens, it makes
+# four or five payments on average; old accounts make a few as well.
 #
 # Tables become a graph in one call (the page ["Your own data"](../../docs/own_data.md) explains
 # it). Payments are given twice, once for each direction. The account numbers stay with the graph.
@@ -479,7 +479,7 @@ print(to_table(later, {"class": answer.argmax(1)}, new, "account").head(3))
 # again: the weights belong to relations, not to nodes. (An embedding belongs to a node: for a new
 # one, there is no row.)
 #
-# What do the two silent mistakes cost: zeros for features, and edges in one direction?
+# What do two silent mistakes cost: zeros for features, and edges in one direction?
 
 # %% [markdown] slot="wrong" lang="ko"
 # 두 결과가 같으며, `to_table`로 계정 번호와 함께 내보낼 수 있습니다. 다시 학습한 것은 없습니다.
@@ -518,9 +518,8 @@ if AS_IN_TEXT:
 # ## What a request reads
 #
 # Two hops from an account are all customers of its shops. We count the nodes whose rows a request
-# for one account reads: with all neighbors, with at most 10 of each node, and with **stored
-# rows**: if the output of the first layer is kept for all nodes, the last one reads only a single
-# hop.
+# for one account reads: with all neighbors, with at most 10 of each node, and with **stored rows**:
+# if the output of the first layer is kept for all nodes, the last layer reads only a single hop.
 
 # %% [markdown] slot="cost" lang="ko"
 # 두 경우 모두 아무 경고 없이 정확도가 낮아집니다. 에지를 한 방향만 주면 사기 계정을 거의 하나도
@@ -581,8 +580,8 @@ plt.show()
 # layer). Stored rows are the cheapest: the account and its shops.
 #
 # A sampled score depends on chance. The draw of `score` depends only on `seed` and the ID of each
-# node, so the same request has the same answer; another seed is another draw. Change the fanout to
-# see how far the answers of five seeds lie from the exact ones.
+# node, so the same request has the same answer; another random seed gives another draw. Change the
+# fanout to see how far the answers of five seeds lie from the exact ones.
 
 # %% [markdown] slot="sampled" lang="ko"
 # 점선은 그래프 전체의 노드 수입니다. 모든 이웃을 쓰면 요청의 절반 이상이 천 개가 넘는 노드를
@@ -717,9 +716,9 @@ assert not AS_IN_TEXT or (moved > 0.9 and len(paid_today) < 0.2 * ACCOUNTS)
 # 노드에 0일째에 저장한 행을 쓰고, 한 번은 새로 계산한 행을 씁니다.
 
 # %% [markdown] slot="stale" lang="zh"
-# 当天付过款的旧账户并不多，但几乎所有旧账户的得分都变了：它们的商店有了新顾客。存储的行没有反映这
-# 些变化，于是逐渐**过时**。过时得有多快？（磁盘上的分区（partition）可以用 `append_partition` 以
-# 同样的方式追加。）
+# 当天付过款的旧账户并不多，但几乎所有旧账户的得分都变了：它们的商店有了新顾客。存储的行没有反映这些
+# 变化，于是逐渐**过时**。（磁盘上的分区（partition）也可以用 `append_partition` 以同样的方式追加数
+# 据。）那么，存储的行过时得有多快？
 #
 # 下面把其余各天的数据依次追加进来。每一天都为第 0 天的账户打两次分：一次对旧节点使用第 0 天存储的
 # 行，一次使用重新计算的行。
@@ -737,8 +736,8 @@ print("mean distance of stored scores by day:", [round(x, 3) for x in stale])
 assert not AS_IN_TEXT or (sorted(stale) == stale and stale[8] > 3 * stale[1])
 
 # %% [markdown] slot="drift" lang="en"
-# Each day they are further astray, so rows are stored again at night: one pass over the graph.
-# But even fresh rows come from a model of day 0.
+# Each day the stored scores are further off, so rows are stored again every night: one pass over
+# the graph. But even fresh rows come from a model of day 0.
 #
 # ## Drift
 #
@@ -789,10 +788,10 @@ if AS_IN_TEXT:
 
 # %% [markdown] slot="machines" lang="en"
 # The frozen model ends below the answer that needs no model, while the retrained one stays well
-# above it. The graph does not protect from **drift**, a change of the data after training: here the
-# graph itself carries it, for what changes is the meaning of an edge. Note what told us: labels of
-# new accounts. Measure on the newest labels that you have, by day; one accuracy over all days would
-# hide the fall.
+# above it. The graph does not protect against **drift**, a change of the data after training: here
+# the graph itself carries it, for what changes is the meaning of an edge. Note what told us: labels
+# of new accounts. Measure on the newest labels that you have, by day; one accuracy over all days
+# would hide the fall.
 #
 # ## A checkpoint on fewer machines
 #
@@ -916,7 +915,7 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 # - New edges change the scores of old nodes, so stored rows become stale, more so each day.
 # - Drift shows only where accuracy is measured by day, on new nodes; a model that is trained
 #   again follows it.
-# - A checkpoint keeps rows by original IDs, so it moves to other numbers of machines.
+# - A checkpoint keeps rows by original IDs, so it can be loaded on a different number of machines.
 #
 # ## Exercises
 #

@@ -6,7 +6,7 @@
 # own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
-# # 풀이: 노트북 한 대로 흉내 내는 클러스터
+# # 풀이: 노트북 컴퓨터 한 대로 흉내 내는 클러스터
 #
 # [레슨](../../ko/07_cluster_on_a_laptop.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의
 # 셀들은 레슨의 코드이므로 먼저 실행합니다.
