@@ -107,10 +107,8 @@ def read_indices(graph: Graph, indices: Any, times: Any = None) -> Seeds:
 def _read_seed_times(seeds: Seeds, times: Any) -> Seeds:
     by_type = times if isinstance(times, Mapping) else {"": times}
     if set(by_type) != set(seeds.by_type):
-        raise InvalidInput(
-            f"seed_times need the form of the seeds, types {list(seeds.by_type)}; found "
-            f"{list(by_type)}"
-        )
+        need, found = (", ".join(map(str, x)) or "no types" for x in (seeds.by_type, by_type))
+        raise InvalidInput(f"seed_times need the types of the seeds: {need}; found {found}")
     read = {
         name: read_times(by_type[name], len(ids), "seed_times").to(ids.device)
         for name, ids in seeds.by_type.items()
