@@ -46,12 +46,15 @@ ONLINE = re.compile(r"^.*\]\(https://(?:colab\.|mybinder\.)[^)]*\)\n*", re.MULTI
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 GRADE = """\
 import sys
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 
 for _ in [name for name in sys.modules if name.startswith("gnnlab.exercises")]:
     del sys.modules[_]  # import them as they are on disk, not as this notebook may have made them
+_, sys.meta_path = sys.meta_path, [BuiltinImporter, FrozenImporter, PathFinder]  # without its hooks
 from gnnlab.exercises.grading import grade
 
-grade({!r}, {}, answer_{}, {!r})"""
+sys.meta_path = _
+grade({!r}, {}, globals().get("answer_{}"), {!r})"""
 
 NBGRADER_CONFIG = """\
 from nbgrader.converters import Autograde

@@ -125,8 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
     except InvalidInput as error:
         parser.error(str(error))
-    command = options.command
-    command = command[1:] if command[:1] == ["--"] else command
+    command = options.command[options.command[:1] == ["--"] :]
     if not command:
         parser.error("which program? For example: gnnlab as-dgl -- python train.py")
     return run(command)

@@ -176,16 +176,13 @@ def _described(name: str) -> str:
 
 
 def _compared(copy: Copy) -> str:
-    text = f"{copy.path}: gnnlab {copy.version}"
-    if copy.is_changed:
-        text += ", changed since"
+    text = f"{copy.path}: gnnlab {copy.version}{', changed since' * copy.is_changed}"
     if copy.is_newest:
         return f"{text}; there is no newer version"
-    own = _FOLDER / f"{copy.name}.py"
-    text += f"; gnnlab {_version(copy.name)} has a newer version: "
+    todo = f"gnnlab export {copy.name} {copy.path.parent}"
     if copy.is_changed:
-        return f"{text}compare with {own}"
-    return f"{text}gnnlab export {copy.name} {copy.path.parent}"
+        todo = f"compare with {_FOLDER / copy.name}.py"
+    return f"{text}; gnnlab {_version(copy.name)} has a newer version: {todo}"
 
 
 if __name__ == "__main__":

@@ -32,10 +32,11 @@ LANGUAGES = ("en", "ko", "zh")
 _RECORD = ".gnnlab-lessons.json"  # what was chosen, and the text of each file as it was copied
 _CELL = re.compile(r"^\x1e(\w+) ?(.*)\n", re.MULTILINE)  # before each cell of a text: type, ID
 _SAID = {
+    "deleted": "deleted by you, --restore brings it back: ",
     "updated": "",
     "kept": "changed by you: ",
     "behind": "changed by you; gnnlab has a newer version, which --merge brings in: ",
-    "unknown": "not copied by this command, left alone: ",
+    "unknown": "not a copy of the lesson, left alone; to get that, rename yours, then --restore: ",
     "merged": "changed by you and by gnnlab, merged; yours is kept as .before: ",
     "conflict": "merged with conflicts, find and resolve <<<<<<<; yours is kept as .before: ",
 }
@@ -75,7 +76,7 @@ def copy_lessons(
         Paths within the folder, under "new", "same", "updated" (a newer version of a file that was
         at most run), "deleted" (by you), "kept" (changed by you, nothing is newer), "behind"
         (changed by you, there is a newer version), "merged", "conflict" (merged, with conflict
-        markers in cells), and "unknown" (not copied by gnnlab).
+        markers in cells), and "unknown" (a file of your own in the place of a lesson).
 
     Examples
     --------
@@ -93,9 +94,13 @@ def copy_lessons(
     asked = {"lang": lang, "only": only, "solutions": solutions}
     record.update((key, value) for key, value in asked.items() if value is not None)
     copied = record["files"]
-    done: dict[str, list[str]] = {how: [] for how in ("new", "same", "deleted", *_SAID)}
-    again = _numbers(source, restore)
-    for path in _chosen(source, record):
+    done: dict[str, list[str]] = {how: [] for how in ("new", "same", *_SAID)}
+    again, chosen = _numbers(source, restore), [*_chosen(source, record)]
+    for lost in (name for name in again if not any(p.name.startswith(name) for p in chosen)):
+        known = ",".join(sorted({path.name[:2] for path in chosen if path.name[0].isdigit()}))
+        why = f"{lost} is not among the chosen lessons, {known}"
+        raise InvalidInput(f"restore: {why}; to choose it, too, add --only {known},{lost}")
+    for path in chosen:
         name = path.relative_to(source).as_posix()
         there, new, old = target / name, _text(path), name.replace("_solution.", ".")
         if old in copied and not there.exists():  # solutions had the names of their lessons
@@ -110,7 +115,7 @@ def copy_lessons(
             done["conflict"].append(name)
             continue
         content = path.read_bytes()
-        if how == "behind" and merge and mine and base and mine[0] == base[0]:
+        if how == "behind" and merge and mine and base:
             how, content = _merge(there, path, mine, base, new)
             if not check:
                 _write(there.with_suffix(f".before{path.suffix}"), there.read_bytes())
@@ -138,9 +143,9 @@ def _record(folder: Path) -> dict[str, Any]:
 
 def _numbers(source: Path, text: str) -> tuple[str, ...]:
     """Split a list of lessons, "01,05"."""
-    known = sorted(path.name[:2] for path in (source / "en").glob("[0-9]*.ipynb"))
+    known = [*sorted(path.name[:2] for path in (source / "en").glob("[0-9]*.ipynb")), "README"]
     found = tuple(filter(None, (part.strip() for part in text.split(","))))
-    if unknown := [number for number in found if number[:2] not in known]:
+    if unknown := [number for number in found if {number, number[:2]}.isdisjoint(known)]:
         raise InvalidInput(f"there is no lesson {unknown[0]!r}; there are {', '.join(known)}")
     return found
 
@@ -168,7 +173,9 @@ def _state(mine: str | None, base: str | None, new: str) -> str:
         return "new" if then is None else "deleted"
     if now == newest:
         return "same"
-    if then is None:
+    sign = "\x1e" if then and then[0] == "\x1e" else "\n"
+    copied = set((then or "").split(sign)[1:])
+    if then is None or 10 * len(copied & set(now.split(sign))) < len(copied):  # cells, or lines
         return "unknown"
     return "updated" if now == then else "kept" if then == newest else "behind"
 

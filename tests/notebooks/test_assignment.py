@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import importlib.abc
+import importlib.util
 import os
 import re
 import runpy
@@ -134,6 +136,17 @@ def grade(cells: list[Cell]) -> dict[str, str]:
     return verdicts
 
 
+class Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """An import hook that brings a judge of its own."""
+
+    def find_spec(self, name: str, *_: Any) -> Any:
+        if name == "gnnlab.exercises.grading":
+            return importlib.util.spec_from_loader(name, self)
+
+    def exec_module(self, module: Any) -> None:
+        module.grade = lambda *_: None
+
+
 def test_teachers_and_students_copy(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("grade", "judge_apart"):
         monkeypatch.setattr(grading, name, getattr(grading, name))  # put back afterwards
@@ -142,16 +155,15 @@ def test_teachers_and_students_copy(course: Course, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(course.output / "source/01_tiny")  # with the judges
     assert grade(cells) == dict.fromkeys(("test-1", "test-2", "test-3"), "right")
     grading.grade = grading.judge_apart = lambda *_: None  # as a notebook may do it
+    monkeypatch.setattr(sys, "meta_path", hooks := [Hook(), *sys.meta_path])
     for cell in cells:
-        cell.source = REGION.sub(
-            "answer_2 = abs" if "answer_2 =" in cell.source else "", cell.source
-        )
+        answer = "answer_2 = abs" if "answer_2 =" in cell.source else ""
+        cell.source = REGION.sub(answer, cell.source).replace("answer_3 = None", "")  # not run
     assert "SECRET" not in "".join(cell.source for cell in cells)
-    assert grade(cells) == {
-        "test-1": "练习 1：尚未作答",
-        "test-2": "练习 2：不正确\n  not twice 5\n  查看提示：lesson.hint(2)",
-        "test-3": "练习 3：尚未作答",
-    }
+    said = grade(cells)
+    assert said.pop("test-2") == "练习 2：不正确\n  not twice 5\n  查看提示：lesson.hint(2)"
+    assert "`answer_1`" in said["test-1"] and "`answer_3`" in said["test-3"]
+    assert sys.meta_path is hooks
 
 
 def test_answers_are_open_and_everything_else_is_locked(course: Course) -> None:
@@ -159,18 +171,15 @@ def test_answers_are_open_and_everything_else_is_locked(course: Course) -> None:
     title, *code = course.cells(TEACHERS)
     assert title.source == "# Tiny\n\nReplace `None`. Good luck."
     marks = {cell.id: cell.metadata.nbgrader for cell in code}
-    assert list(marks) == [
-        *("code-0", "code-1", "exercise-1", "test-1", "exercise-2", "test-2"),
-        *("exercise-3", "test-3"),
-    ]
+    names = "code-0 code-1 exercise-1 test-1 exercise-2 test-2 exercise-3 test-3"
+    assert list(marks) == names.split()
     for name, mark in marks.items():
         assert (mark.schema_version, mark.grade_id) == (3, name)
         assert mark.solution == name.startswith("exercise") != mark.locked
         assert mark.get("points") == (1 if name.startswith("test") else None)
     assert code[1].source == "# for the second\nhelp = 3"
-    assert code[2].source.startswith(
-        "answer_1 = None  # a number\n### BEGIN SOLUTION\nSECRET = 2\n"
-    )
+    start = "answer_1 = None  # a number\n### BEGIN SOLUTION\nSECRET = 2\n"
+    assert code[2].source.startswith(start)
     assert "in_other_words" not in "".join(cell.source for cell in code)
     config = course.output / "nbgrader_config.py"
     config.write_text("# mine\n")
@@ -248,9 +257,8 @@ def test_every_lesson_becomes_an_assignment(tmp_path: Path, lang: str) -> None:
         words = ["--lang", lang, "--output", str(tmp_path), "--only", lesson.name[:2]]
         assert assignment.main(["nbgrader", *words]) == 0
         cells = nbformat.read(tmp_path / "source" / lesson.stem / lesson.name, as_version=4).cells
-        listed = re.findall(
-            r"^\d+(?=\. )", next(c.source for c in cells if c.id == "summary"), re.M
-        )
+        (summary,) = (cell.source for cell in cells if cell.id == "summary")
+        listed = re.findall(r"^\d+(?=\. )", summary, re.M)
         points = [c for c in cells if c.metadata.get("nbgrader", {}).get("grade")]
         assert sorted(c.id for c in points) == [f"test-{number}" for number in listed], lesson
         assert all(f"'{lang}')" in c.source for c in points)
@@ -344,6 +352,7 @@ def test_nbgrader_gets_verdicts_from_outside_the_notebook() -> None:
     said = [[out.get("evalue") for out in cell.outputs] for cell in page.cells]
     assert [bool(each) for each in said] == [False, True, True, True]
     assert said[1][0].startswith("연습 문제 1: 오답입니다") and said[2] == ["answer_1"]
+    assert "`answer_1`의 값" in said[3][0]
 
 
 def test_a_test_cell_fails_while_nbgrader_grades(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,13 +28,9 @@ def test_names_are_public(path: Path) -> None:
             assert name[0] != "_" and (is_module or name in offered), f"{place}.{name}"
 
 
-def test_lesson_09_draws_the_deadline_of_the_launcher() -> None:
+def test_lesson_09_draws_the_deadline_and_the_processes_of_a_job() -> None:
     lesson = (ROOT / "notebooks/src/09_launching.py").read_text("utf8")
     assert f"\nBEAT, SILENCE = {BEAT:g}, {SILENCE:g}  # seconds\n" in lesson
-
-
-def test_lesson_09_draws_processes_that_there_are() -> None:
-    """It knows the agents and runners of a job by their command lines."""
-    lesson = (ROOT / "notebooks/src/09_launching.py").read_text("utf8")
+    # It knows the agents and runners of a job by their command lines.
     assert '"launch.agent": "agent"' in lesson and find_spec("gnnlab.launch.agent")
     assert '"launch.runner": "runner"' in lesson and find_spec("gnnlab.launch.runner")

@@ -17,10 +17,13 @@ from gnnlab.tools import cli
 from tests.helpers import ROOT
 
 
+def python(*words: str, cwd: Path = ROOT, **env: str) -> subprocess.CompletedProcess[str]:
+    command, env = [sys.executable, *words], {**os.environ, **env}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
+
+
 @pytest.mark.parametrize("command", [*cli.COMMANDS, "copy-files"])
-def test_each_command_helps_with_an_example(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_command_helps(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help"])
     said = capsys.readouterr().out
@@ -38,19 +41,18 @@ def test_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_as_a_module_and_as_a_program() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "gnnlab", "--version"], cwd=ROOT, capture_output=True, text=True
-    )
+    done = python("-m", "gnnlab", "--version")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
     commit = r" \(commit [0-9a-f]{40}(, changed)?\)" if (ROOT / ".git").exists() else ""
     assert re.fullmatch(re.escape(f"gnnlab {project['version']}") + commit, done.stdout.strip())
     assert project["scripts"]["gnnlab"] == "gnnlab.tools.cli:main"
 
 
-def test_a_command_starts_without_torch() -> None:
+def test_a_command_starts_without_torch_and_other_programs_keep_ctrl_c() -> None:
     code = "import sys; from gnnlab.launch import doctor, launch; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "False\n", done.stderr
+    assert python("-c", code).stdout == "False\n"
+    code = "import signal, gnnlab; print(signal.getsignal(signal.SIGINT).__name__)"
+    assert python("-c", code).stdout == "default_int_handler\n"
 
 
 def test_options_with_either_separator(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,13 +99,10 @@ sys.meta_path.insert(0, Finder())
         ("probing", "module", "doctor", "gnnlab doctor: interrupted"),
     ],
 )
-def test_ctrl_c_gives_one_line(
-    moment: str, how: str, command: str, said: str, tmp_path: Path
-) -> None:
+def test_ctrl_c_says_so(moment: str, how: str, command: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTING)
-    (tmp_path / "gnnlab").write_text(
-        "from gnnlab.tools.cli import main\nraise SystemExit(main())\n"
-    )
+    program = "from gnnlab.tools.cli import main\nraise SystemExit(main())\n"
+    (tmp_path / "gnnlab").write_text(program)
     graph = {"num_parts": 1, "part-0": {"part_graph": "."}}
     (tmp_path / "graph.json").write_text(json.dumps(graph))
     # nvidia-smi is what the doctor runs: its examination is interrupted, not its loading.
@@ -116,23 +115,6 @@ def test_ctrl_c_gives_one_line(
     }[how]
     if command == "launch":
         words += ["--local", "--part_config", "graph.json", "python sitecustomize.py"]
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "MOMENT": moment,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "PYTHONPATH": f"{tmp_path}:{ROOT}",
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    paths = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = python(*words, cwd=tmp_path, MOMENT=moment, **paths)
     assert (done.returncode, done.stderr) == (130, f"{said}\n")
-
-
-def test_other_programs_keep_ctrl_c() -> None:
-    program = "import signal, gnnlab; print(signal.getsignal(signal.SIGINT).__name__)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "default_int_handler\n"

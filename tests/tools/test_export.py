@@ -32,18 +32,18 @@ assert sys.modules["gnnlab"] is None and "torch" in sys.modules
 """
 
 
+def alone(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+
+
 @pytest.mark.parametrize("name", HELPERS)
 def test_a_copy_works_without_gnnlab(name: str, tmp_path: Path) -> None:
     copies = export(name, tmp_path / "my project")
     assert not any(copy.is_changed for copy in copies)
     missing = "gnnlab" if name == "dist_graph_simulator" else "gnnlab numpy"
-    done = subprocess.run(
-        [sys.executable, "-I", "-W", "ignore", "-c", ALONE, missing, f"{name}.py"],
-        cwd=tmp_path / "my project",
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    words = ("-W", "ignore", "-c", ALONE, missing, f"{name}.py")
+    done = alone(tmp_path / "my project", *words)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
@@ -78,9 +78,8 @@ def test_check_looks_into_folders_but_not_into_environments(tmp_path: Path) -> N
 def test_the_simulator_alone_says_what_it_needs(tmp_path: Path) -> None:
     export("dist_graph_simulator", tmp_path)
     (tmp_path / "block_sampler.py").unlink()
-    command = [sys.executable, "-I", "dist_graph_simulator.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert "put block_sampler.py beside this file" in done.stderr.splitlines()[-1]
+    said = alone(tmp_path, "dist_graph_simulator.py").stderr
+    assert "put block_sampler.py beside this file" in said.splitlines()[-1]
 
 
 def append(path: Path, text: str = "# mine\n") -> str:
@@ -145,9 +144,7 @@ def test_check_says_what_is_newer_and_what_is_changed(
     assert not (newer / "ddp_loader.py").read_text("utf8").endswith("# newer\n")
 
 
-def test_a_copy_of_a_newer_gnnlab_is_not_out_of_date(
-    newer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_newer_than_gnnlab_is_not_old(newer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(["fork", str(newer)])
     shutil.copy(newer.parent / "helpers" / "block_sampler.py", newer / "sampler.py")
     monkeypatch.setattr(tool, "_FOLDER", FOLDER)
