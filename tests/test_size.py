@@ -15,7 +15,7 @@ from tests.helpers import ROOT
 
 PACKAGE = ROOT / "gnnlab"
 AT_THE_ROOT = 9
-LINES = {"gnnlab without compat": 51_010, "gnnlab/compat": 14_100, "tests": 47_180}
+LINES = {"gnnlab without compat": 51_065, "gnnlab/compat": 14_100, "tests": 47_233}
 QUOTES = 50
 # One thing, implemented for CPUs and for GPUs.
 SHARED = {"kernels": {"NodeList"}}
