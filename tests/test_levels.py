@@ -17,7 +17,7 @@ from tests.helpers import ROOT, run_script
 LEVELS = [
     {"errors"},
     {"system", "helpers", "launch.environment", "launch.certificates", "launch.ip_config"},
-    {"kernels", "random", "trace", "launch.first_failure"},
+    {"kernels", "random", "trace", "launch.first_failure", "launch.probe"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},

@@ -51,7 +51,7 @@ from gnnlab.kernels.owners import Shard
 from gnnlab.launch import environment
 from gnnlab.partition.book import PartitionPolicy
 
-_AT_ONCE = 32 << 20  # bytes of a file that are read beforehand by one message
+_AT_ONCE = 16 << 20  # bytes of a file that are read beforehand by one message
 
 
 def check_policy(policy: Any) -> str:
@@ -157,6 +157,7 @@ class Table:
         low, high = own_range(cache.transport, policy.ranges)
         self._own, self._num_rows = (low, high), policy.get_size() - (high - low)
         self._placement = self._make_placement(policy)
+        self.follow(cache.plans)
         self.row_bytes = math.prod(there.row_shape) * read_dtype(there.dtype).itemsize
         numbers = np.dtype(np.int32 if self._num_rows < 1 << 31 else np.int64)
         self.full_size = max(1, self._num_rows * (self.row_bytes + numbers.itemsize))
@@ -165,10 +166,7 @@ class Table:
     def _make_placement(self, policy: PartitionPolicy) -> Placement:
         cache, rows = self._cache, self._num_rows
         if cache.policy == "belady":
-            planned = Planned(rows)
-            if self._type in cache.plans:
-                planned.follow(cache.plans[self._type])
-            return planned
+            return Planned(rows)
         if cache.policy == "vip":
             return Chosen(cache.best.get(self._type or "", np.zeros(0, np.int64)), rows)
         if not isinstance(cache.transport, OnDisk):
@@ -176,7 +174,7 @@ class Table:
         elif cache.policy == "degree":
             edges = edges_from(cache.transport.stores or (), policy)
         else:
-            edges = np.zeros(rows, np.float32)  # nothing is read before it is needed
+            edges = np.broadcast_to(np.float32(0), rows)  # nothing is read before it is needed
         if cache.policy == "halo":
             return Chosen(ranked((edges > 0).astype(np.float32)), rows)
         return Scored(edges, counts=cache.policy == "access")
@@ -188,9 +186,12 @@ class Table:
 
     def resize(self, num_bytes: int) -> None:
         """Allocate memory, and start empty."""
+        if isinstance(self._cache.transport, OnDisk) and isinstance(self._placement, Planned):
+            num_bytes = max(0, num_bytes - 12 * self._num_rows)  # which the plan takes
+        dtype, shape = read_dtype(self._there.dtype), self._there.row_shape
+        self._values = gather.empty((0, *shape), dtype)  # the old ones are freed first
         self._placement.resize(num_bytes, self.row_bytes)
-        dtype = read_dtype(self._there.dtype)
-        self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
+        self._values = gather.empty((self.num_slots, *shape), dtype)
         self._reads = 0
 
     def restart(self) -> None:
@@ -204,12 +205,9 @@ class Table:
             self._reads += 1
             if self._reads != 2 or not isinstance(self._cache.transport, OnDisk):
                 return
-            rows, step = self._placement.wanted(), max(1, _AT_ONCE // self.row_bytes)
-        for part, low in enumerate(self._borders[:-1]):
-            begin, end = np.searchsorted(rows, (low, self._borders[part + 1]))
-            for at in range(begin, end, step):
-                some = rows[at : min(at + step, end)] - low
-                yield Shard(part, torch.from_numpy(some), slice(0, len(some)))
+        for rows in self._placement.wanted(max(1, _AT_ONCE // (self.row_bytes + 64))):
+            for shard in kernels.owners.split(torch.from_numpy(rows), np.array(self._borders)):
+                yield Shard(shard.part, shard.rows, slice(0, len(shard.rows)))
 
     def follow(self, plans: dict[str, EpochReads]) -> None:
         """Follow the plan of the node type, if it has one."""
@@ -239,10 +237,8 @@ class Table:
             self.misses += len(missing)
             if not len(here):
                 return shard
-            copy_rows = kernels.owners.copy_rows
-            copy_rows(
-                self._values, torch.from_numpy(slots)[here], out, _some(shard.positions, here)
-            )
+            from_slots, to = torch.from_numpy(slots)[here], _some(shard.positions, here)
+            kernels.owners.copy_rows(self._values, from_slots, out, to)
         return Shard(shard.part, shard.rows[missing], _some(shard.positions, missing))
 
     def keep(self, shard: Shard, values: torch.Tensor) -> None:

@@ -203,8 +203,7 @@ class Client:
         out = gather.empty((len(ids), *there.row_shape), DTYPES[there.dtype])
         if kept is not None:
             for shard in kept.beforehand():
-                (rows,) = self.transport.exchange([(shard.part, m.Pull(name, shard.rows))])
-                kept.keep(shard, rows)
+                kept.keep(shard, *self.transport.exchange([(shard.part, m.Pull(name, shard.rows))]))
             kept.expect(ids)
             far = [shard for shard in (kept.take(p, out) for p in far) if len(shard.rows)]
 

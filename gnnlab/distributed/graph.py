@@ -49,9 +49,9 @@ class DistGraph(GraphSchema):
         By default the value of ``GNNLAB_CACHE_POLICY``, or else "access".
     memory : int or str, optional
         In standalone mode, for a partition that is larger than memory: features and edges stay on
-        the disk, where they cannot be written, and this much memory, such as ``"2GB"``, caches rows
-        of features by ``cache_policy``. Checksums are not compared. Name the features that the
-        sampler prefetches, so that those of the next batches are read while the model computes.
+        the disk, where they cannot be written, and this much memory, such as ``"2GB"``, has tables
+        by node and rows of features by ``cache_policy``; 0 caches none. Checksums are not compared.
+        Name the features that the sampler prefetches: they are read while the model computes.
 
     Examples
     --------
@@ -94,8 +94,13 @@ class DistGraph(GraphSchema):
                 raise InvalidInput("give memory= or cache_bytes=, not both")
             if cache_policy == "halo":
                 raise InvalidInput("cache_policy='halo' is for parts on several machines")
-            cache_bytes = read_size(memory)
+            memory = read_size(memory)
+        before = context.current().latest
         client = context.open_client(graph_name, part_config, on_disk=memory is not None)
+        if memory is not None and isinstance(client.transport, OnDisk):
+            held = before if before and before.source == client.source else client  # reopened
+            policy = cache_policy or client.cache.policy
+            cache_bytes = client.transport.room(memory, policy, held.cache.info().bytes)
         client.use_cache(cache_bytes, cache_policy)
         super().__init__(client)
 

@@ -15,12 +15,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from gnnlab import kernels
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.part_store import Store
 from gnnlab.distributed.transport import InProcess, nothing
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.kernels import disk
+from gnnlab.launch.probe import free_memory
 from gnnlab.partition.book import PartitionPolicy
+
+_AT_ONCE = 1 << 20  # numbers of a file that are read at a time
+# Bytes by node that a policy takes besides: always, and before it keeps any row.
+_BY_POLICY = {"degree": (0, 6), "vip": (4, 80), "belady": (4, 0)}
+_BESIDE = 300_000_000  # bytes beside the budget: compiled code, batches
 
 
 def read_size(memory: Any) -> int:
@@ -43,13 +50,39 @@ class OnDisk(InProcess):
         super().__init__(stores)
         for store in stores:
             for etype, edges in store.part.edges.items():
-                if bool((torch.diff(edges.indptr) < 0).any()):
-                    raise PartitionError(f"edges {etype} are damaged: indptr falls")
+                for at in range(0, len(edges.indptr), _AT_ONCE):
+                    if bool((torch.diff(edges.indptr[at : at + _AT_ONCE + 1]) < 0).any()):
+                        raise PartitionError(f"edges {etype} are damaged: indptr falls")
                 disk.read_at_random(edges.indices)
             store.copy_rows = disk.copy_rows
             for name, values in store.tensors.items():
                 if store.is_feature(name):
                     disk.read_at_random(values)
+
+    def room(self, memory: int, policy: str, held: int) -> int:
+        """Return what a budget leaves for rows, of which ``held`` bytes are there already.
+
+        Raises InvalidInput if it does not hold the tables by node, or exceeds what is free.
+        """
+        nodes = sum(int(ranges[-1]) for ranges in self.part().book.node_ranges.values())
+        local = [len(n.orig_ids) for s in self._open() for n in s.part.nodes.values()]
+        staying, passing = _BY_POLICY.get(policy, (0, 0))
+        # The positions of a batch's nodes; of several parts, the IDs of their nodes too.
+        tables = (4 + staying) * nodes + (4 * sum(local) if self.num_parts > 1 else 0)
+        least, free = tables + passing * nodes, free_memory()
+        need = f"tables of {nodes:,} nodes take {least:_} with cache_policy={policy!r}"
+        if 0 < memory < least:
+            text = f"memory={memory:_} is too little: {need}; give more, or use 'access'"
+            raise InvalidInput(text, code="memory_too_small")
+        most = memory if free is None else free + held + tables if held else free - _BESIDE
+        if memory > most:
+            raise InvalidInput(
+                f"memory={memory:_} does not fit: this process may still use {free:_} bytes, some "
+                f"{_BESIDE:_} of them for code and batches; {need}. Give memory={max(0, most):_} "
+                "or less, or allow the process more",
+                code="memory_too_large",
+            )
+        return max(0, memory - tables)
 
     def readable(self, part: int, name: str) -> torch.Tensor | None:
         """Return the rows of a tensor in memory; None for a feature, which is in a file."""
@@ -77,8 +110,7 @@ class OnDisk(InProcess):
 
     def freeze(self, name: str) -> list[int]:
         """Return all parts: features in files are never written."""
-        stores = self._open()
-        return [part for part, store in enumerate(stores) if store.is_feature(name)]
+        return [part for part, store in enumerate(self._open()) if store.is_feature(name)]
 
 
 def _will_need_edges(store: Store, message: m.Sample) -> None:
@@ -107,10 +139,12 @@ def edges_from(stores: Sequence[Store], policy: PartitionPolicy) -> np.ndarray:
     """
     found = np.zeros(policy.get_size(), np.float32)
     for store in stores if policy.is_node else ():
-        part, ntype = store.part, str(policy.type_name)
-        ids = part.new_nids(ntype).numpy()
-        for etype, edges in part.edges.items():
-            if etype[0] == ntype:
-                sources = edges.indices[: edges.num_inner]
-                found[ids] += torch.bincount(sources, minlength=len(ids)).numpy()
+        nodes = store.part.nodes[str(policy.type_name)]
+        where = int(policy.ranges[store.part.part_id]), nodes.num_inner, nodes.halo.numpy(), found
+        for etype, edges in store.part.edges.items():
+            for at in range(0, edges.num_inner if etype[0] == policy.type_name else 0, _AT_ONCE):
+                end = min(at + _AT_ONCE, edges.num_inner)
+                disk.will_need(edges.indices, np.array([at]), np.array([end]))
+                if not kernels.cache.count_sources(edges.indices[at:end].numpy(), *where):
+                    raise PartitionError(f"edges {etype} are damaged: a source does not exist")
     return found

@@ -19,7 +19,7 @@ Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer", IBM 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ _WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
 _REQUEST = 16  # added to a row's score by a request
 _HEAD_START = 4.0  # initial score of a node of mean degree, in requests
 _FOR_SCORES = 4  # scores use at most 1 / this of the memory
+_AT_ONCE = 1 << 16  # rows whose scores are computed at a time
 
 
 class Scored:
@@ -56,14 +57,18 @@ class Scored:
     """
 
     def __init__(self, edges: np.ndarray, counts: bool) -> None:
-        scores = edges * (_REQUEST * _HEAD_START / max(float(edges.mean(dtype=np.float64)), 1e-9))
-        self._scores = scores.clip(0, np.iinfo(np.uint16).max).astype(np.uint16)
+        self._scores = np.zeros(len(edges), np.uint16)
+        scale = _REQUEST * _HEAD_START / max(float(edges.mean(dtype=np.float64)), 1e-9)
+        for at in range(0, len(edges) if edges.any() else 0, _AT_ONCE):
+            some = slice(at, at + _AT_ONCE)
+            self._scores[some] = (edges[some] * scale).clip(0, np.iinfo(np.uint16).max)
         self._num_rows, self._bits, self._gain = len(edges), 0, _REQUEST if counts else 0
 
     def resize(self, num_bytes: int, row_bytes: int) -> None:
         """Make slots; adjacent rows share a score where the scores would take too much memory."""
         while len(self._scores) > 1 and self._scores.nbytes * _FOR_SCORES > num_bytes:
-            self._scores = np.maximum.reduceat(self._scores, np.arange(0, len(self._scores), 2))
+            last = self._scores[len(self._scores) // 2 * 2 :]  # of an odd number
+            self._scores = np.append(self._scores, last).reshape(-1, 2).max(1)
             self._bits += 1
         numbers = _numbers(self._num_rows)
         slots = max(0, num_bytes - self._scores.nbytes) // (row_bytes + numbers.itemsize)
@@ -90,11 +95,15 @@ class Scored:
         where = shift, self._held, self._ways, self._scores, self._bits
         return kernels.cache.admit(rows, *where)
 
-    def wanted(self) -> np.ndarray:
-        """Return the rows with the highest scores that would fit, ascending; int64."""
-        best = kernels.cache.highest(self._scores, self.num_slots >> self._bits)
-        rows = ((best << self._bits)[:, None] + np.arange(1 << self._bits)).ravel()
-        return rows[rows < self._num_rows]
+    def wanted(self, count: int) -> Iterator[np.ndarray]:
+        """Yield the rows with the highest scores that would fit, ascending, some ``count`` each."""
+        scores, bits, at = self._scores, self._bits, 0  # other threads may resize
+        least, left = kernels.cache.lowest_of(scores, self.num_slots >> bits)
+        while at < len(scores):
+            some = max(1, count >> bits)
+            best, at, left = kernels.cache.highest(scores, at, least, left, some)
+            rows = ((best << bits)[:, None] + np.arange(1 << bits)).ravel()
+            yield rows[rows < self._num_rows]
 
     def num_held(self) -> int:
         """Return the number of rows in the cache."""
@@ -155,9 +164,10 @@ class Chosen:
         self._filled[slots[is_chosen]] = True
         return np.where(is_chosen, slots, -1)
 
-    def wanted(self) -> np.ndarray:
-        """Return all chosen rows, ascending."""
-        return self._rows.astype(np.int64)
+    def wanted(self, count: int) -> Iterator[np.ndarray]:
+        """Yield all chosen rows, ascending, ``count`` at a time."""
+        for at in range(0, self.num_slots, count):
+            yield self._rows[at : at + count].astype(np.int64)
 
     def num_held(self) -> int:
         """Return the number of rows in the cache."""
@@ -289,9 +299,9 @@ class Planned:
         self._num_held = max(self._num_held, int(free.max(initial=-1)) + 1)
         return slots
 
-    def wanted(self) -> np.ndarray:
-        """Return no rows: what is kept, and when, is for the plan to say."""
-        return np.zeros(0, np.int64)
+    def wanted(self, count: int) -> Iterator[np.ndarray]:
+        """Yield no rows: what is kept, and when, is for the plan to say."""
+        return iter(())
 
     def num_held(self) -> int:
         """Return the number of rows in the cache."""
@@ -317,8 +327,8 @@ def ranked(scores: np.ndarray) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> ranked(np.array([0.5, 0.0, 0.9]))
-    array([2, 0])
+    array([2, 0], dtype=int32)
     """
-    found = np.flatnonzero(scores > 0)
+    found = np.flatnonzero(scores > 0).astype(_numbers(len(scores)))
     ties = np.random.default_rng(0).random(len(found))
     return found[np.lexsort((ties, -scores[found]))]

@@ -51,11 +51,8 @@ def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True)
-def highest(scores, count):  # type: ignore[no-untyped-def]
-    """Return the places of the highest of many uint16 scores, ascending; of equal ones the first.
-
-    Unlike sorting, it takes memory only for the result.
-    """
+def lowest_of(scores, count):  # type: ignore[no-untyped-def]
+    """Return the lowest of the ``count`` highest uint16 scores, and how many of them are equal."""
     numbers = np.zeros(_MOST + 1, np.int64)
     for score in scores:
         numbers[score] += 1
@@ -63,13 +60,40 @@ def highest(scores, count):  # type: ignore[no-untyped-def]
     while least > 0 and numbers[least] < left:
         left -= numbers[least]
         least -= 1
-    places, found = np.empty(min(count, len(scores)), np.int64), 0
-    for i in range(len(scores)):
-        if scores[i] > least or (scores[i] == least and left > 0):
-            left -= scores[i] == least
-            places[found] = i
+    return least, left
+
+
+@njit(nogil=True, cache=True)
+def highest(scores, at, least, left, count):  # type: ignore[no-untyped-def]
+    """Return up to ``count`` places, ascending from ``at``, with :func:`lowest_of`'s result.
+
+    Of equal scores the first are taken. Also returns the next ``at`` and ``left``: unlike sorting,
+    this takes memory only for some places at a time.
+    """
+    places, found = np.empty(min(count, len(scores) - at), np.int64), 0
+    while at < len(scores) and found < count:
+        if scores[at] > least or (scores[at] == least and left > 0):
+            left -= scores[at] == least
+            places[found] = at
             found += 1
-    return places
+        at += 1
+    return places[:found], at, left
+
+
+@njit(nogil=True, cache=True)
+def count_sources(sources, low, num_inner, halo, out):  # type: ignore[no-untyped-def]
+    """Add to each node the number of edges that leave it; return whether all sources exist.
+
+    Local IDs below ``num_inner`` are of the nodes from ``low`` on, the others of those in ``halo``.
+    """
+    for source in sources:
+        if not 0 <= source < num_inner + len(halo):
+            return False
+        node = source + low if source < num_inner else halo[source - num_inner]
+        if not 0 <= node < len(out):
+            return False
+        out[node] += 1
+    return True
 
 
 @njit(nogil=True, cache=True)

@@ -62,7 +62,7 @@ def examine(request: dict[str, Any]) -> dict[str, Any]:
         ],
         "rsync": rsync(),
         "shm": _shared_memory(),
-        "memory": _memory(),
+        "memory": free_memory(),
         "limits": {
             name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
             for name in (("NOFILE", "NPROC") if resource else ())
@@ -214,11 +214,11 @@ def _processor() -> tuple[float, int, str]:
     return load, cores or 1, os.environ.get("OMP_WAIT_POLICY", "")
 
 
-def _memory() -> int | None:
-    """Return the bytes that processes may still use here; None if unknown.
+def free_memory() -> int | None:
+    """Return the bytes that this process may still use; None if unknown.
 
-    The least of what the machine has and what the control groups of this process allow, in which
-    containers and Slurm's jobs run.
+    The least of what the machine has, what the control groups of this process allow, in which
+    containers and Slurm's jobs run, and what is left of its address space (``ulimit -v``).
     """
     free = []
     with suppress(OSError, ValueError, AttributeError), open("/proc/meminfo") as file:
@@ -229,22 +229,26 @@ def _memory() -> int | None:
             _, kinds, group = line.strip().split(":", 2)
             if kinds in ("", "memory"):
                 free += _group_memory(f"/sys/fs/cgroup/{kinds}", group, kinds)
+    with suppress(OSError, ValueError, AttributeError):  # Windows has no resource
+        space = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(_text("/proc/self", "statm").split()[0]) * resource.getpagesize()
+        free += [max(space - used, 0)] if space >= 0 else []  # negative: no limit
     return min(free) if free else None
 
 
 def _group_memory(root: str, group: str, version_1: str) -> list[int]:
     """Return what a control group and those around it leave, where they have a limit."""
-    limit, used = "memory.max", "memory.current"
+    limit, used, total = "memory.max", "memory.current", ""
     if version_1:
-        limit, used = "memory.limit_in_bytes", "memory.usage_in_bytes"
+        limit, used, total = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
     free, names = [], group.strip("/").split("/")
     for depth in range(len(names) + 1):
         folder = os.path.join(root, *names[:depth])
         with suppress(OSError, ValueError):  # "max": no limit
             # Pages of files count as used, but the system takes them back.
-            pages = re.search(r"^inactive_file (\d+)", _text(folder, "memory.stat"), re.MULTILINE)
-            left = int(_text(folder, limit)) - int(_text(folder, used))
-            free.append(max(left + int(pages[1] if pages else 0), 0))
+            pages = rf"^{total}(?:in)?active_file (\d+)"
+            files = sum(map(int, re.findall(pages, _text(folder, "memory.stat"), re.MULTILINE)))
+            free.append(max(int(_text(folder, limit)) - int(_text(folder, used)) + files, 0))
     return free
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput, check_graph, whole_number
 from gnnlab.graph.graph import Graph
+from gnnlab.launch.probe import free_memory
 from gnnlab.partition.assign import THIN_FROM, THINNED_TO
 from gnnlab.partition.metis import default_method
 
@@ -61,10 +63,11 @@ class Plan:
                 f"{ldg}partition_files, which reads the graph from files in chunks"
             )
         if self.free_memory is not None and self.disk > self.free_memory:
+            most = max(0, self.free_memory - 3 * 10**8) // 10**6  # beside code and batches
             found.append(
                 f"one machine like this cannot hold all parts in memory: {_gib(self.disk)} needed, "
                 f"{_gib(self.free_memory)} free; use several, or read features from the disk: "
-                "DistGraph(…, memory=…)"
+                f"DistGraph(…, memory='{most}MB') at most"
             )
         if self.free_disk is not None and self.disk > self.free_disk:
             found.append(
@@ -137,7 +140,7 @@ def plan(
         memory=int(memory + 40 * num_nodes),
         disk=disk,
         seconds=num_edges * (seconds + _BUILD_SECONDS) + disk / _BYTES_PER_SECOND,
-        free_memory=_free_memory(),
+        free_memory=free_memory(),
         free_disk=_free_disk(Path(out_path)),
         num_parts=num_parts,
         part_method=part_method,
@@ -156,22 +159,11 @@ def _sizes(g: Graph) -> dict[str, int]:
     }
 
 
-def _free_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
-    except (OSError, StopIteration, ValueError):
-        return None
-
-
 def _free_disk(path: Path) -> int | None:
     path = path.absolute()
-    while not os.path.exists(path) and path != path.parent:
-        path = path.parent
-    try:
-        return shutil.disk_usage(path).free
-    except OSError:
-        return None
+    with suppress(OSError):
+        return shutil.disk_usage(next(p for p in (path, *path.parents) if p.exists())).free
+    return None
 
 
 def _gib(size: float) -> str:

@@ -97,10 +97,6 @@ def load_partition_feats(
 
 
 def _features(part: Part) -> tuple[Features, Features]:
-    edges = {":".join(etype): each.data for etype, each in part.edges.items()}
-    nodes = {ntype: each.data for ntype, each in part.nodes.items()}
-    both = (
-        {f"{kind}/{name}": rows for kind, data in of_types.items() for name, rows in data.items()}
-        for of_types in (nodes, edges)
-    )
-    return next(both), next(both)
+    nodes = {f"{t}/{name}": x for t, each in part.nodes.items() for name, x in each.data.items()}
+    edges = {(":".join(t), name): x for t, e in part.edges.items() for name, x in e.data.items()}
+    return nodes, {"/".join(names): x for names, x in edges.items()}

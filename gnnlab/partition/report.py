@@ -78,14 +78,9 @@ class PartitionReport:
         lines += [["balance", *(f"{value:.3f}" for value in self.balance.values())]]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         table = ["  ".join(c.rjust(w) for c, w in zip(r, widths, strict=True)) for r in lines]
-        return "\n".join(
-            [
-                f"{self._title}, halo of {self.num_hops} hop" + "s" * (self.num_hops > 1),
-                *table,
-                f"{self.cut:.1%} of the edges are cut; {self.halo_share:.2f} halo nodes per node; "
-                "balance = largest part / average",
-            ]
-        )
+        head = f"{self._title}, halo of {self.num_hops} hop" + "s" * (self.num_hops > 1)
+        cut = f"{self.cut:.1%} of the edges are cut; {self.halo_share:.2f} halo nodes per node; "
+        return "\n".join([head, *table, cut + "balance = largest part / average"])
 
 
 def partition_report(

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.dataloading import NeighborSampler
-from gnnlab.distributed import DistGraph, DistTensor
+from gnnlab.distributed import DistGraph, DistTensor, ondisk
 from gnnlab.distributed.ondisk import read_size
 from gnnlab.errors import InvalidInput, PartitionError
+from tests.helpers import run_script
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +72,51 @@ def test_batches_are_those_of_memory(folder: Path, policy: str, memory: Any) -> 
     own[[5]] = torch.ones(1, 2)
     assert own[[5, 6]].sum() == 2
     dgl.distributed.exit_client()
+
+
+@given(st.integers(18_000, 900_000), st.sampled_from(["access", "degree"]))
+def test_any_budget_gives_the_same_rows_and_is_kept(folder: Path, memory: int, policy: str) -> None:
+    plain = open_graph(folder).nodes["item"].data["x"]
+    g = open_graph(folder, memory=memory, cache_policy=policy)
+    for seed in range(4):
+        ids = torch.randint(400, (50,), generator=torch.Generator().manual_seed(seed))
+        assert torch.equal(g.nodes["item"].data["x"][ids], plain[ids])
+    assert g.cache_info().bytes <= memory - 4 * 1000
+    dgl.distributed.exit_client()
+
+
+def test_budgets_that_do_not_fit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ondisk, "free_memory", lambda: 400_000_000)
+    with pytest.raises(InvalidInput, match=r"3_000.*1,000 nodes"):
+        open_graph(folder, memory=3000)
+    with pytest.raises(InvalidInput, match=r"400_000_000.*memory=100_000_000"):
+        open_graph(folder, memory=100_000_001)
+    g = open_graph(folder, memory=100_000_000)
+    g.nodes["item"].data["x"][[1]]  # the rows that are there already count once
+    monkeypatch.setattr(ondisk, "free_memory", lambda: 100_000_000 - g.cache_info().bytes)
+    DistGraph("shop", folder / "shop.json", memory=100_000_000)
+    open_graph(folder, memory=100_000_000)
+    dgl.distributed.exit_client()
+
+
+@pytest.mark.thorough("the system's own limit")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_limit_of_the_address_space(folder: Path) -> None:
+    text = run_script(
+        f"""
+        import resource, gnnlab as dgl
+        dgl.distributed.initialize()
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 1_000_000_000,) * 2)
+        for memory in ("900MB", "600MB"):
+            try:
+                g = dgl.distributed.DistGraph("shop", "{folder}/shop.json", memory=memory)
+                print(len(g.nodes["item"].data["x"][[1, 2]]))
+            except dgl.DGLError as error:
+                print(error.code)
+        """
+    )
+    assert text.split() == ["memory_too_large", "2"]
 
 
 def test_damaged_edges_are_noticed_when_they_are_used(folder: Path, tmp_path: Path) -> None:
