@@ -406,6 +406,10 @@ def test_a_folder(types: bool, typed: core.Graph, tmp_path: Path) -> None:
     edges_file.write_bytes(content[: content.rstrip().rfind(b"\n") + 1])  # an edge fewer
     with pytest.raises(GNNLabError, match="-source"):
         gb.OnDiskDataset(str(tmp_path)).load()
+    attributes[0]["domain"] = "edges"
+    (tmp_path / "metadata.yaml").write_text(yaml.safe_dump(told))
+    with pytest.raises(GNNLabError, match="edges"):
+        gb.OnDiskDataset(str(tmp_path)).load()
     del told["graph"]["feature_data"]
     (tmp_path / "metadata.yaml").write_text(yaml.safe_dump(told | {"datasetname": "mine"}))
     with pytest.warns(UserWarning, match="datasetname"):

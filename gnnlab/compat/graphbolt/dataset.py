@@ -148,6 +148,8 @@ class OnDiskDataset(Dataset):
         missing = {"domain", "name", "path"} - entry.keys()
         if missing:
             raise InvalidInput(f"feature_data needs {sorted(missing)}; found {dict(entry)}")
+        if entry["domain"] not in ("node", "edge"):
+            raise InvalidInput(f"the domain of a feature is node or edge; found {dict(entry)}")
         known = OnDiskFeatureData.__dataclass_fields__
         own = {name: value for name, value in entry.items() if name in known}
         extra = {name: value for name, value in entry.items() if name not in known}
