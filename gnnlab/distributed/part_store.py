@@ -19,7 +19,7 @@ import torch
 from gnnlab import kernels
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import sparse_rules
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput, NotFound, PartitionError
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.neighbor import check_weights, pick, pick_until
 from gnnlab.graph.relation import Adjacency, check_ids
@@ -518,9 +518,9 @@ class Store:
             )
         logs = np.zeros(num_local)
         arrays = (edges.indptr, edges.indices, message.rows, message.probs)
-        kernels.cache.add_misses(
-            *(array.numpy() for array in arrays), message.fanout, message.replace, logs
-        )
+        given = *(array.numpy() for array in arrays), message.fanout, message.replace, logs
+        if not kernels.cache.add_misses(*given):
+            raise PartitionError(f"edges {etype} are damaged: a source does not exist")
         found = torch.from_numpy(np.flatnonzero(logs))
         return self._to_new(etype[0], found), torch.from_numpy(logs)[found]
 

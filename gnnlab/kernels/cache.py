@@ -134,19 +134,19 @@ def add_misses(indptr, indices, rows, probs, fanout, replace, out):  # type: ign
 
     ``indptr`` and ``indices`` are in-edges of each row, and their sources. The rows, shape (K,),
     sample ``fanout`` neighbors (−1 for all), each with a probability in ``probs``, float64.
-    ``out``, float64, has an entry for each source.
+    ``out``, float64, has an entry for each source. Returns False at a source that it lacks.
     """
     for i in range(len(rows)):
         first, last = indptr[rows[i]], indptr[rows[i] + 1]
-        degree = last - first
-        if degree == 0:
-            continue
-        share = 1.0
-        if replace and fanout >= 0:
+        degree, share = last - first, 1.0
+        if replace and fanout >= 0 and degree:
             share = 1 - (1 - 1 / degree) ** fanout
         elif 0 <= fanout < degree:
             share = fanout / degree
         prob = probs[i] * share
         change = np.log1p(-prob) if prob < 1 else _CERTAIN
-        for edge in range(first, last):
-            out[indices[edge]] += change
+        for source in indices[first:last]:
+            if not 0 <= source < len(out):
+                return False
+            out[source] += change
+    return True
