@@ -58,16 +58,19 @@ grade({!r}, {}, globals().get("answer_{}"), {!r})"""
 
 NBGRADER_CONFIG = """\
 from nbgrader.converters import Autograde
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 
 
 class Judge(NbGraderPreprocessor):
-    \"\"\"Judges the answers after the notebook has run, outside its process.\"\"\"
+    \"\"\"Judges answers after the notebook has run, outside its process, by source/judges.py.\"\"\"
 
     def preprocess(self, nb, resources):
         from gnnlab.exercises.grading import regrade
 
-        regrade(nb, resources["metadata"]["path"])
+        course = CourseDirectory(parent=self)
+        name = resources["nbgrader"]["assignment"]
+        regrade(nb, course.format_path(course.source_directory, ".", name))
         return nb, resources
 
 

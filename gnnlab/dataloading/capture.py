@@ -44,9 +44,9 @@ _Sizes = dict[tuple[Any, ...], int]
 class CapturedTraining:
     """Train on the mini-batches of a loader, with steps that are recorded in a CUDA graph.
 
-    Iterating trains one epoch and yields the loss of each step. The first steps, mini-batches that
-    are not full, and those larger than the padded blocks are trained as usual; the last make the
-    blocks grow. Without CUDA all steps run as usual, on padded blocks.
+    Iterating trains one epoch and yields the loss of each step. The first steps and mini-batches
+    that are not full are trained as usual; one larger than the padded blocks makes them grow, and
+    the step is recorded again. Without CUDA all steps run as usual, on padded blocks.
 
     Parameters
     ----------

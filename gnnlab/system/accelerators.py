@@ -1,4 +1,4 @@
-"""The accelerators of this machine, such as GPUs; only this module and helpers/fork.py name any.
+"""The accelerators of this machine, such as GPUs; besides, only helpers, which stand alone, ask.
 
 Everywhere else a device is the CPU or not: compiled kernels run on the CPU, torch operators on all
 other devices. So a device works as far as torch does on it: those of NVIDIA and AMD ("cuda"), Intel

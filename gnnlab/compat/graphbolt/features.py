@@ -18,6 +18,7 @@ from gnnlab.compat.graphbolt.minibatch import MiniBatch
 from gnnlab.compat.graphbolt.pipes import Stage
 from gnnlab.errors import InvalidInput, NotFound, reading
 from gnnlab.graph.relation import check_ids
+from gnnlab.system import accelerators
 
 
 class FeatureKey(NamedTuple):
@@ -190,9 +191,9 @@ def cpu_cached_feature(
 
 def gpu_cached_feature(fallback_features: Any, max_cache_size_in_bytes: int) -> Any:
     """As :func:`cpu_cached_feature`, with rows kept on the GPU."""
-    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    device = accelerators.kind() or "cpu"
     return wrap_with_cached_feature(
-        CachedFeature, fallback_features, max_cache_size_in_bytes, device or "cpu"
+        CachedFeature, fallback_features, max_cache_size_in_bytes, device
     )
 
 
