@@ -93,7 +93,7 @@ class Lesson:
             exercise(answer)
         except Wrong as wrong:
             reason = self._say(wrong.reason, **wrong.values) if wrong.reason else ""
-            offer = self._say("offer", number=number)
+            offer = self._say("offer", number=number) if self._has_hints(number) else ""
             lines = [f"{start}{self._say('wrong')}", reason, offer]
             return Verdict(False, "\n  ".join(filter(None, lines)))
         except Exception as error:
@@ -103,9 +103,13 @@ class Lesson:
 
     def hint(self, number: int) -> None:
         """Print a hint; the next call prints one that says more, and then where the solution is."""
-        step = min(self._hints[number] + 1, 3)
-        self._hints[number] = step
+        if not self._has_hints(number):
+            raise InvalidInput(f"number: lesson {self.number} has no hint for exercise {number!r}")
+        self._hints[number] = step = min(self._hints[number] + 1, 3)
         print(self._say(f"{number} hint {step}" if step < 3 else "solution"))
+
+    def _has_hints(self, number: int) -> bool:
+        return f"{number} hint 1" in _texts(self.number, self._language)
 
     def _judges(self) -> ModuleType | SimpleNamespace:
         if self._file.parent == _HERE:

@@ -132,7 +132,8 @@ def copy_lessons(
 def _record(folder: Path) -> dict[str, Any]:
     """Return what a folder remembers."""
     found = {"lang": locale_language(LANGUAGES), "only": "", "solutions": True, "files": {}}
-    if there := sorted(folder.glob("[ekz][noh]/[0-9]*.ipynb")):  # copied without its memory
+    paths, source = folder.glob("[ekz][noh]/[0-9]*.ipynb"), lessons_folder()
+    if there := [p for p in paths if (source / p.relative_to(folder)).exists()]:  # without memory
         found["lang"] = ",".join(sorted({path.parent.name for path in there}))
         found["only"] = ",".join(sorted({path.name[:2] for path in there}))
         found["solutions"] = (folder / "solutions").is_dir()
