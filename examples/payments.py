@@ -1,11 +1,11 @@
 """From a bank's tables to scores by account number; a day later, scores of new accounts too.
 
-python3 payments.py FOLDER
+python3 payments.py [FOLDER]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +90,9 @@ def score(model: Model, g: DistGraph) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    folder, random = Path(*sys.argv[1:2] or ["payments"]), np.random.default_rng(0)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default="payments", type=Path, help="for all files")
+    folder, random = parser.parse_args().folder, np.random.default_rng(0)
     dgl.seed(0)
     torch.manual_seed(0)
     accounts, payments = tables(random, 0, 2000, 12_000)
