@@ -368,6 +368,7 @@ def _status(code: object) -> int:
 if __name__ == "__main__":
     this = sys.modules["__main__"]  # stays when another takes its name
     load(MODULES)
+    os.fsync = lambda file: None  # type: ignore[assignment]  # as in conftest.py
     # The first function that numba compiles, or finds compiled, imports the rest of it.
     sys.modules["numba"].njit("int64(int64)")(lambda x: x)
     gc.freeze()
