@@ -42,6 +42,7 @@ settings.load_profile("gnnlab")
 
 # Where files take longest: they run first, so that no worker ends long after the others.
 SLOW = (
+    "tests/site",
     *("tests/notebooks", "notebooks", "tests/test_systems.py", "tests/examples"),
     *("tests/launch", "tests/tools", "tests/distributed", "tests/simulate", "tests/parallel"),
 )
