@@ -42,7 +42,7 @@ settings.load_profile("gnnlab")
 
 # Where files take longest: they run first, so that no worker ends long after the others.
 SLOW = (
-    *("tests/notebooks", "notebooks", "tests/test_systems.py", "tests/examples"),
+    *("tests/site", "tests/notebooks", "notebooks", "tests/test_systems.py", "tests/examples"),
     *("tests/launch", "tests/tools", "tests/distributed", "tests/simulate", "tests/parallel"),
 )
 
@@ -50,10 +50,14 @@ SLOW = (
 SPREAD = (
     *("tests/launch/", "tests/simulate/test_against_jobs.py", "tests/distributed/test_job.py"),
     *("tests/parallel/", "tests/tools/test_cli.py", "tests/system/test_ending.py"),
+    *("tests/test_systems.py", "tests/notebooks/test_on_device.py"),
 )
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What tests write need not outlive a power cut; a disk takes milliseconds for each of many files.
+os.fsync = lambda file: None  # type: ignore[assignment]
 
 # Tests download from themselves; a proxy would not find them.
 for name in ("http_proxy", "https_proxy", "all_proxy"):

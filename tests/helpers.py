@@ -32,7 +32,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from tests.nursery import EARLY, IS_POSSIBLE, TOKEN, Child, Nursery
+from tests.nursery import EARLY, IS_POSSIBLE, PLUG, TOKEN, Child, Nursery
 
 ROOT = Path(__file__).resolve().parents[1]
 HAS_GPU = "is about the pretend device; a GPU is here"
@@ -214,7 +214,7 @@ def start_script(
 ) -> subprocess.Popen[bytes] | Child:
     """Start a script that writes to ``{log}.out`` and ``{log}.err``; the caller looks after it."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    fresh = fresh or FRESH or not IS_POSSIBLE
+    fresh = fresh or (FRESH and PLUG not in env) or not IS_POSSIBLE
     fresh = fresh or any(name.startswith(EARLY) for name in env)
     words = [str(script), *args]
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env}

@@ -52,6 +52,7 @@ MODULES = (
     "torch.utils.data",
 )
 TOKEN = "GNNLAB_TEST_TOKEN"
+PLUG = "GNNLAB_TEST_PLUG"  # where it is set, a script and its ranks have the pretend device
 FINALIZE = "GNNLAB_TEST_FINALIZE"
 IS_POSSIBLE = Path("/proc/self/stat").exists()
 START = 120  # seconds for the imports, on a busy computer
@@ -102,7 +103,7 @@ class Nursery:
             request = {"number": len(self._children), "argv": [*words], "env": {**env}}
             request |= {"cwd": cwd or os.getcwd(), "modules": [*modules]}
             request |= {"files": [*([] if stdin is None else [0]), 1, 2, *keep]}
-            request |= {"starts_ranks": starts_ranks}
+            request |= {"starts_ranks": starts_ranks or PLUG in env}
             self._children.append(child)
             text = json.dumps(request).encode()
             files = [*([] if stdin is None else [stdin]), out, err, *keep]
@@ -320,6 +321,9 @@ def _show_token(token: str) -> None:
 
 def run(path: str) -> None:
     """Run the script, or the code, as the interpreter runs one, and end the process."""
+    if PLUG in os.environ:
+        sys.path.append(str(Path(__file__).parents[1]))
+        importlib.import_module("tests.accelerator").plugged().__enter__()
     main: Any = types.ModuleType("__main__")
     main.__builtins__ = __builtins__
     sys.modules["__main__"] = main
@@ -364,6 +368,7 @@ def _status(code: object) -> int:
 if __name__ == "__main__":
     this = sys.modules["__main__"]  # stays when another takes its name
     load(MODULES)
+    os.fsync = lambda file: None  # type: ignore[assignment]  # as in conftest.py
     # The first function that numba compiles, or finds compiled, imports the rest of it.
     sys.modules["numba"].njit("int64(int64)")(lambda x: x)
     gc.freeze()

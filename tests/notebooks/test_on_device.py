@@ -4,20 +4,17 @@ A lesson's own checks, its ``assert`` lines, tell whether the results are right 
 01 computes where its graph is, which is the CPU as it stands: what a reader with a GPU changes is
 in ``CHANGES``. Lesson 04 takes the GPUs that it finds.
 
-Fresh interpreters, such as the ranks of lesson 04, meet the pretend device as they would meet any
-backend outside torch: torch imports what an installed distribution names as ``torch.backends``.
+The nursery plugs it in for the lesson, and for the ranks of lesson 04.
 """
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 import nbformat
 import pytest
 
 from tests.accelerator import GPU, NAME
 from tests.helpers import HAS_GPU, ROOT, run_script
+from tests.nursery import PLUG
 
 pytestmark = [
     pytest.mark.thorough("takes minutes; tests of the parts run on the pretend device"),
@@ -28,7 +25,7 @@ pytestmark = [
 CHANGES: dict[str, dict[str, str]] = {
     "01_node_classification": {
         "self.layers = nn.ModuleList(layers)": f"self.layers = nn.ModuleList(layers).to('{NAME}')",
-        "32, 60)": "32, 20)",
+        "32, 60)": "32, 12)",
         "trapped_history = train(one_way)": "trapped_history = model, history",
         "16], 20, ": "16], 2, ",
         "FANOUTS, BATCH, EPOCHS =": f"graph = graph.to('{NAME}')\n"
@@ -49,22 +46,10 @@ def lesson(name: str) -> str:
     return code
 
 
-def plugged_in(folder: Path) -> dict[str, str]:
-    """Environment variables with which every interpreter has the pretend device."""
-    about = folder / "pretend-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: pretend\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(f"[torch.backends]\n{NAME} = plug:plugged.__enter__\n")
-    (folder / "plug.py").write_text(
-        "from tests import accelerator\nplugged = accelerator.plugged()\n"
-    )
-    paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "Agg", "TQDM_DISABLE": "1"}
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_lesson_on_the_pretend_device(name: str, tmp_path: Path) -> None:
-    printed = run_script(lesson(name), env=plugged_in(tmp_path), timeout=800)
+def test_a_lesson_on_the_pretend_device(name: str) -> None:
+    env = {PLUG: "", "MPLBACKEND": "Agg", "TQDM_DISABLE": "1"}
+    printed = run_script(lesson(name), env=env, timeout=800)
     assert printed.splitlines()[-1] == "exercise 4: not answered yet"
     assert (f"{NAME.upper()} is initialized in this process" in printed) == (name[:2] == "04")

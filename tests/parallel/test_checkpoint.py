@@ -205,17 +205,14 @@ def test_checkpoints_without_a_checksum_or_an_entry(tmp_path):
             dgl.parallel.load_checkpoint(tmp_path / "lacking.pt", model=model)
 
 
-@pytest.mark.parametrize(
-    "world_size", [3, pytest.param(5, marks=pytest.mark.thorough("as three ranks"))]
-)
-def test_resumed_ranks_are_bit_equal(world_size: int) -> None:
-    """They write one file, and go on in the middle of an epoch, each with its own generator.
+def test_resumed_ranks_are_bit_equal() -> None:
+    """Three ranks write one file, and go on in the middle of an epoch, each with its own generator.
 
     Ranks that start anew begin with DDP's first buckets, and sum gradients in the same order. There
     are several buckets, and no rank's slice of one ends where a parameter does.
     """
     run_script(
-        f"""
+        """
         import tempfile, torch, gnnlab as dgl
         from pathlib import Path
         from gnnlab import parallel
@@ -236,10 +233,10 @@ def test_resumed_ranks_are_bit_equal(world_size: int) -> None:
             loader = parallel.create_dataloader(
                 rank, world_size, g, torch.arange(60), sampler, batch_size=4
             )
-            parts = {{"model": model, "optimizer": optimizer, "loader": loader}}
+            parts = {"model": model, "optimizer": optimizer, "loader": loader}
             torch.manual_seed(rank)
             if step:
-                assert parallel.load_checkpoint(file, **parts) == {{"step": step}}
+                assert parallel.load_checkpoint(file, **parts) == {"step": step}
             trail = []
             while step < last:
                 for _, seeds, _ in loader:
@@ -258,7 +255,7 @@ def test_resumed_ranks_are_bit_equal(world_size: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             def run(name, first, last):
                 return parallel.launch_processes(
-                    train, {world_size}, Path(folder, name), first, last, start_method="fork"
+                    train, 3, Path(folder, name), first, last, start_method="fork"
                 )
 
             whole, begun, resumed = run("whole", 0, 12), run("twice", 0, 7), run("twice", 7, 12)

@@ -133,7 +133,6 @@ AGAIN = pytest.mark.thorough("as with other parts, types and policies")
         (4, plain, 1, 0, 1, 600, "belady"),
         (2, typed, 1, 0, 1, 100, "vip"),
         (2, plain, 1, 2 if THOROUGH else 1, 1, 600, "access"),
-        pytest.param(*(2, plain, 1, 1, 1, 600, "vip"), marks=AGAIN),
     ],
 )
 def test_bytes_and_results_are_those_of_a_job(
