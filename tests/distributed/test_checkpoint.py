@@ -22,7 +22,7 @@ from gnnlab.distributed import (
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.simulate import simulate
 from tests.distributed.cluster import outputs, run_job
-from tests.helpers import run_script
+from tests.helpers import THOROUGH, run_script
 
 COMMON = """
 import json, os, resource, shutil, sys
@@ -232,7 +232,7 @@ def test_a_checkpoint_of_processes_moves(parts_of: Path, tmp_path: Path) -> None
         return [outputs(text) for text in run_job(REAL, args[0], args=args, machines=int(way))]
 
     expected = run("3", "save")[0]
-    for way in ("2", "4s"):
+    for way in ("2", "4s", *(("1", "4") if THOROUGH else ())):
         machines = int(way) if way.isdigit() else 1
         for number in range(max(3, machines)):
             source = tmp_path / "3" / str(number % 3) / f"machine-{number % 3}"
