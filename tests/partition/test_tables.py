@@ -16,7 +16,7 @@ from gnnlab.errors import InvalidInput, NotFound, PartitionError
 from gnnlab.partition import append_partition, open_part, partition_graph, partition_tables
 from gnnlab.partition.edgefiles import EdgeFiles
 from tests.data.test_from_tables import bank
-from tests.helpers import small_files
+from tests.helpers import NO_PYARROW, small_files
 from tests.partition.test_outofcore import content
 
 PAYS, SENDS = ("account", "pays", "shop"), ("account", "sends", "account")
@@ -55,7 +55,7 @@ def given(accounts: Any, shops: Any, payments: Any, sends: Any) -> tuple[Any, An
 def write(folder: Path, form: str, frames: list[Any]) -> list[Any]:
     """Write the tables of edges to files; return all tables."""
     if form == "parquet":
-        pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow", reason=NO_PYARROW)
     paths = [folder / f"{number}.{form}" for number in range(2)]
     for frame, path in zip(frames[2:], paths, strict=True):
         (frame.to_parquet if form == "parquet" else frame.to_csv)(path, index=False)
