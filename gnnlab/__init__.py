@@ -4,8 +4,6 @@ gnnlab implements DGL's API on current PyTorch: ``import gnnlab as dgl`` runs co
 it starts no thread, sets no environment variable and loads neither torch nor a compiler.
 """
 
-from __future__ import annotations
-
 from gnnlab.system import interrupt  # noqa: F401 (first: what follows takes seconds to load)
 
 # isort: split

@@ -169,8 +169,12 @@ def reading(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError)
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError) -> Iterator[None]:
-    """Raise an OSError of the block as :func:`file_error` for a file that is replaced at once."""
+def writing(
+    path: str | os.PathLike[str],
+    kind: type[GNNLabError] = GNNLabError,
+    remedy: str = "choose another place",
+) -> Iterator[None]:
+    """Raise an OSError of the block as :func:`file_error`; what is at ``path`` has not changed."""
     try:
         yield
     except GNNLabError:
@@ -178,7 +182,7 @@ def writing(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError)
     except OSError as error:
         message = (
             f"{os.fspath(path)} cannot be written ({error.strerror or error}). What was there "
-            "before has not changed; free some space, or choose another place"
+            f"before has not changed; free some space, or {remedy}"
         )
         raise file_error(error, path, message, kind, "cannot_write") from error
 

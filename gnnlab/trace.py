@@ -66,8 +66,7 @@ class Event:
 
     All processes of a machine use the same clock: seconds since 1970 in real runs, since the start
     of the run in simulated ones. ``info`` has numbers and text, such as ``rows`` and ``bytes``;
-    ``lane`` names the track of the event where several threads of a process, or several samplers
-    of a trainer, run at the same time.
+    ``lane`` names the track of the event where several threads or samplers run at the same time.
     """
 
     kind: str  #: one of :data:`KINDS`, or a name of your own
@@ -180,8 +179,7 @@ def start(
 def start_if_asked(rank: int, role: str = "trainer", machine: int = 0, lane: str = "") -> None:
     """Record in the folder that the environment variable ``GNNLAB_TRACE`` names, if it is set.
 
-    Variables such as ``$HOME`` in the name are expanded. If events are being recorded already, this
-    does nothing.
+    Variables such as ``$HOME`` are expanded. If events are being recorded already, do nothing.
     """
     folder = os.path.expandvars(os.environ.get("GNNLAB_TRACE", ""))
     if folder and _writer is None:
@@ -303,8 +301,7 @@ def _waiting(batches: Iterator[_T]) -> Iterator[_T]:
 def read(folder: str | os.PathLike[str]) -> list[Event]:
     """Read the events of all processes in a folder, sorted by start.
 
-    Clocks of different machines may differ. A last line that is incomplete, because its process was
-    killed, is skipped.
+    Clocks of machines may differ. A last line that is incomplete, after a kill, is skipped.
 
     Examples
     --------

@@ -8,8 +8,7 @@
 All interpreters that the command starts take part. Hidden are modules (fcntl), functions (os.fork),
 arguments (pass_fds of subprocess) and packages without a wheel (pymetis), as far as modules of
 gnnlab, scripts and notebooks import them; the standard library and other packages keep what they
-run on. Paths, the file system and sys.platform stay those of this computer: only the real system
-shows what depends on them.
+run on. Paths, the file system and sys.platform stay those of this computer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A line that says how far the tests are and which of them run, in the place of dots.
 
-A new line comes every half minute. A failure is named at once. With ``-v`` or ``-q`` pytest's own
-lines are left alone.
+A new line comes every half minute, and with each failure. ``-v`` and ``-q`` show pytest's lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The pretend device behaves as a GPU does, and torch still offers what it is built from."""
 
-from __future__ import annotations
-
 import io
 import os
 

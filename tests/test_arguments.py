@@ -3,8 +3,7 @@
 The functions are read from the package. A value is made for each parameter by its name; then one
 parameter at a time gets what users give by mistake: duplicates, nothing, masks of all dtypes, a
 wrong length, unusual dtypes, unknown names, one type of a typed graph left out. The result must
-equal that of the valid IDs, or the error name the argument. A function or a parameter that the
-tables in tests/arguments.py lack fails.
+equal that of the valid IDs, or the error name the argument. What tests/arguments.py lacks fails.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 `make test-dgl` runs all of them; where `make test` does, too, these are not run again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.compat import test_layout_names

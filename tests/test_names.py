@@ -1,7 +1,5 @@
 """Names that nobody has, and functions of notebook cells that use the package."""
 
-from __future__ import annotations
-
 import pickle
 from importlib import import_module
 

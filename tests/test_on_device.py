@@ -1,7 +1,6 @@
 """Everything public that computes on tensors gives on a GPU what it gives on the CPU.
 
-The names are read from the package, so a new operator, layer, sampler or transform without a case
-here is a failure.
+Names are read from the package: a new operator, layer, sampler or transform needs a case here.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ and defaults other than numbers, texts, None and tuples of those, are left out: 
 print them in different ways.
 
 After a change that is meant: ``python -m tests.test_public_names``. It first adds what a package
-imports for its users to its ``__all__``, and writes the tables of docs/dgl.md and
-docs/dgl_layers.md, too.
+imports for its users to its ``__all__``, and writes the tables of docs/dgl*.md, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Base seed and streams."""
 
-from __future__ import annotations
-
 import threading
 
 from gnnlab import random

@@ -1,7 +1,6 @@
 """The library stays small: few modules at its root, lines within limits, one meaning for a name.
 
-``python -m tests.test_size`` prints the figures. The limits may only shrink; what a new feature
-needs, it finds by leaving something out.
+``python -m tests.test_size`` prints the figures. The limits may only shrink.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tests.helpers import ROOT
 
 PACKAGE = ROOT / "gnnlab"
 AT_THE_ROOT = 9
-LINES = {"gnnlab without compat": 51_065, "gnnlab/compat": 14_170, "tests": 47_212}
+LINES = {"gnnlab without compat": 51_000, "gnnlab/compat": 14_170, "tests": 47_212}
 QUOTES = 50
 # One thing, implemented for CPUs and for GPUs.
 SHARED = {"kernels": {"NodeList"}}

@@ -2,11 +2,8 @@
 
 ``load(NAME)`` returns a graph that is ready for training; ``load("digits")`` needs no network. A
 reader turns files into plain arrays (:class:`RawDataset`), and ``load`` makes a graph of them. The
-table of names, readers and URLs is ``catalog.py``. pandas, numba, pooch and requests are imported
-by the functions that use them.
+table of names, readers and URLs is ``catalog.py``. Other packages are imported where they are used.
 """
-
-from __future__ import annotations
 
 from typing import Any
 

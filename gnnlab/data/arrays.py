@@ -17,18 +17,7 @@ _NAMES = [field.name for field in fields(RawDataset)]
 
 
 def save_arrays(raw: RawDataset, path: str | Path) -> None:
-    """Write a data set; the file appears when it is complete.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from gnnlab.data.arrays import load_arrays, save_arrays
-    >>> from gnnlab.data.digits import read_digits
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_arrays(read_digits(), f"{folder}/digits.npz")
-    ...     load_arrays(f"{folder}/digits.npz").num_edges
-    9929
-    """
+    """Write a data set; the file appears when it is complete."""
     with writing(path), replacing(Path(path)) as file:
         np.savez(file, **{name: getattr(raw, name) for name in _NAMES})
 

@@ -3,7 +3,6 @@
 This table is the one way to add a data set. Write a reader that turns a folder of files into a
 :class:`~gnnlab.data.raw.RawDataset` (``npz.py`` is a short one), and add an entry to ``DATASETS``
 whose ``read`` gets the folder from ``local_files`` or ``local_archive`` and calls the reader.
-``gnnlab.data.load(NAME)`` does the rest.
 
 The files of ``cora`` and ``facebook`` are compared with the SHA-256 given here. No checksum of the
 other files has been published, so that of the first download is noted (see ``download.py``).
@@ -52,8 +51,7 @@ class DatasetInfo:
     about : str
         What nodes, edges and classes are.
     read : callable
-        ``read(folder, progress, **options)`` returns a RawDataset; ``folder`` is None, or the
-        folder that the user chose.
+        ``read(folder, progress, **options)`` returns a RawDataset; ``folder`` may be None.
     files : dict
         URL → SHA-256, or None if none has been published.
     citation : str
@@ -70,10 +68,6 @@ class DatasetInfo:
     citation: str
     options: tuple[str, ...] = ()
     both_ways: bool = False
-
-
-def _digits(folder: Path | None, progress: bool) -> RawDataset:
-    return read_ogb(folder or digits_folder(), "digits", progress=progress)
 
 
 def _citations(name: str, folder: Path | None, progress: bool, **options: Any) -> RawDataset:
@@ -129,7 +123,7 @@ def find(name: str) -> DatasetInfo:
 DATASETS: dict[str, DatasetInfo] = {
     "digits": DatasetInfo(
         "1,797 handwritten digits; an edge joins near images; 10 classes; comes with gnnlab",
-        _digits,
+        lambda folder, progress: read_ogb(folder or digits_folder(), "digits", progress=progress),
         {},
         "E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits. UCI Machine Learning "
         "Repository, 1998. doi:10.24432/C50P49",

@@ -2,8 +2,7 @@
 
 Three files: ``facebook_edges.csv`` (id_1,id_2; each mutual like once), ``facebook_target.csv`` (id,
 facebook_id, page_name, page_type) and ``facebook.json`` (page → indices of the words in its
-description). The 4,714 words become 128 features by a truncated singular value decomposition: the
-directions of largest variance of the descriptions about the origin.
+description). The 4,714 words become 128 features by a truncated singular value decomposition.
 
 References
 ----------

@@ -7,14 +7,15 @@ part of the graph carries. So a prediction leaves by the key with which its row 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from gnnlab.data.columns import Columns, check_columns, read_chunks
 from gnnlab.errors import InvalidInput, NotFound, check_graph
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.edit import append
@@ -32,8 +33,8 @@ class NodeTable:
     Parameters
     ----------
     table : data frame, dict of arrays, or path
-        Of pandas, polars, pyarrow or any library whose columns numpy can read; a ``.csv`` or
-        ``.parquet`` file, the second with pyarrow.
+        Of pandas, polars, pyarrow or any library whose columns numpy can read; a ``.csv``,
+        ``.csv.gz`` or ``.parquet`` file, the last with pyarrow.
     key : str
         The column that names each node: text or integers.
     feat : list of str
@@ -120,7 +121,7 @@ def graph_from_tables(
         What to do with a node whose key an earlier row has.
     unknown : {"error", "drop", "add"}
         What to do with an edge one of whose ends is in no table of nodes: leave it out, or add the
-        node, whose cells are then empty.
+        node, with empty cells; row by row, the source first.
     empty : {"error", "fill"}
         What to do with empty cells of numbers and dates: fill numbers of ``feat`` with the mean of
         their column, and add to ``"feat"`` one column for each that is 1 where the cell was empty;
@@ -149,9 +150,8 @@ def graph_from_tables(
     >>> keys_of(g, [1, 0])
     array(['Bo', 'Ana'], dtype='<U3')
     """
-    _check_policies(duplicates=duplicates, unknown=unknown, empty=empty)
     report = TableReport(empty=empty)
-    rows, ends = _read_tables({}, nodes, edges, duplicates, unknown, report)
+    rows, ends = TableReader(report, duplicates, unknown).read(nodes, edges)
     counts = {ntype: count for ntype, (count, _) in rows.items()}
     g = heterograph({etype: (src, dst) for etype, (src, dst, _) in ends.items()}, counts)
     for ntype, (_, data) in rows.items():
@@ -232,7 +232,6 @@ def read_new_tables(
     """Read new tables as rows for :func:`gnnlab.append`; ``keys`` are those that exist, by ID."""
     import pandas as pd
 
-    _check_policies(duplicates=duplicates, unknown=unknown)
     given_tables = [{} if each is None else each for each in (nodes, edges)]
     if not isinstance(report, TableReport) or not all(
         isinstance(each, Mapping) for each in given_tables
@@ -249,75 +248,149 @@ def read_new_tables(
     others = {kind: spec for kind, spec in specs.items() if isinstance(spec, EdgeTable)}
     report = replace(report, counts={})  # the rest is read only
     known = {ntype: pd.Index(each) for ntype, each in keys.items()}
-    rows, ends = _read_tables(known, tables, others, duplicates, unknown, report)
+    rows, ends = TableReader(report, duplicates, unknown, known).read(tables, others)
     return {ntype: data for ntype, (count, data) in rows.items() if count}, ends, report
 
 
-def _check_policies(**policies: str) -> None:
-    allowed = {"duplicates": ("drop",), "unknown": ("drop", "add"), "empty": ("fill",)}
-    for name, value in policies.items():
-        if value not in ("error", *allowed[name]):
-            raise InvalidInput(
-                f"{name} is one of {describe(('error', *allowed[name]))}; found {value!r}"
-            )
+class Pieces(list[np.ndarray]):
+    """An array in memory, in pieces."""
+
+    def take(self, function: Callable[[np.ndarray], np.ndarray] | None = None) -> Any:
+        """Return all rows, after a function of them."""
+        rows = self[0] if len(self) == 1 else np.concatenate(self)
+        return torch.from_numpy(rows if function is None else function(rows))
 
 
-def _read_tables(
-    known: Mapping[str, Any],
-    nodes: Mapping[str, NodeTable],
-    edges: Mapping[EdgeType, EdgeTable],
-    duplicates: str,
-    unknown: str,
-    report: TableReport,
-) -> tuple[dict[str, tuple[int, dict[str, Any]]], dict[EdgeType, tuple[Any, Any, dict[str, Any]]]]:
-    """Return number and features of new nodes, and ends and features of new edges, by type.
+class TableReader:
+    """Reads tables as rows. What the report lacks is added to it.
 
-    ``known`` are the indexes of the keys that exist. What the report lacks is added to it.
+    ``known`` are the indexes of the keys that exist. Files of edges are read ``rows`` at a time,
+    where given; ``make`` returns what collects the pieces of an array.
     """
-    columns = {ntype: _columns(spec.table, ntype) for ntype, spec in nodes.items()}
-    rows, index, start = {}, dict(known), {ntype: len(known.get(ntype, ())) for ntype in nodes}
-    for ntype, spec in nodes.items():
-        rows[ntype], new = _index(
-            _column(columns[ntype], spec.key, ntype), ntype, duplicates, report, known.get(ntype)
-        )
-        index[ntype] = known[ntype].append(new) if ntype in known else new
-    ends, kept = {}, {}
-    for etype, table in edges.items():
-        found = _columns(table.table, etype)
-        pair = [_column(found, name, etype) for name in (table.src, table.dst)]
-        for ntype, column in zip(etype[::2], (table.src, table.dst), strict=True):
+
+    def __init__(
+        self,
+        report: TableReport,
+        duplicates: str,
+        unknown: str,
+        known: Mapping[str, Any] | None = None,
+        rows: int | None = None,
+        make: Callable[[], Any] = Pieces,
+    ) -> None:
+        allowed = {"duplicates": ("drop",), "unknown": ("drop", "add"), "empty": ("fill",)}
+        given = {"duplicates": duplicates, "unknown": unknown, "empty": report.empty}
+        for name, value in given.items():
+            if value not in ("error", *allowed[name]):
+                raise InvalidInput(
+                    f"{name} is one of {describe(('error', *allowed[name]))}; found {value!r}"
+                )
+        self._report, self._duplicates, self._unknown = report, duplicates, unknown
+        self._known, self._rows, self._make = known or {}, rows, make
+        self._index = dict(self._known)
+
+    def read(
+        self, nodes: Mapping[str, NodeTable], edges: Mapping[EdgeType, EdgeTable]
+    ) -> tuple[dict[str, tuple[int, dict[str, Any]]], dict[EdgeType, Any]]:
+        """Return number and features of new nodes; sources, destinations and features of edges."""
+        for kind, table in [*nodes.items(), *edges.items()]:
+            expected = EdgeTable if isinstance(kind, tuple) else NodeTable
+            if not isinstance(table, expected):
+                raise InvalidInput(
+                    f"{kind!r}: expected {expected.__name__}(table, …), which says what columns "
+                    f"hold; found {type(table).__name__}"
+                )
+        columns, kept = {}, {}
+        for ntype, spec in nodes.items():
+            columns[ntype] = next(read_chunks(spec.table, ntype))
+            check_columns(columns[ntype], [spec.key], ntype)
+            kept[ntype] = self._index_nodes(ntype, columns[ntype][spec.key])
+        ends = {etype: self._read_edges(etype, spec) for etype, spec in edges.items()}
+        found = {}
+        for ntype, index in self._index.items():
+            new, data = index[len(self._known.get(ntype, ())) :], {}
+            if ntype in nodes:
+                features = _Features(nodes[ntype], ntype, self._report, self._make)
+                features.add(columns.pop(ntype), kept[ntype], more=len(new) - len(kept[ntype]))
+                data = features.finish()
+            (keys := self._make()).append(_encode(new.to_numpy()))
+            found[ntype] = len(new), data | {KEY: keys.take()}
+        return found, ends
+
+    def _index_nodes(self, ntype: str, keys: np.ndarray) -> np.ndarray:
+        """Add the keys of a table to the index; return the rows that become nodes."""
+        import pandas as pd
+
+        if (missing := pd.isna(keys)).any():
+            row = int(missing.argmax())
+            raise InvalidInput(f"{ntype!r}, row {row}: the key is empty; each node needs one")
+        if keys.dtype.kind == "f":
+            if (keys != np.floor(keys)).any():
+                raise InvalidInput(f"{ntype!r}: keys are text or integers; found {keys.dtype}")
+            keys = keys.astype(np.int64)
+        new = pd.Index(keys)
+        again = new.duplicated()
+        if (known := self._known.get(ntype)) is not None:
+            _check_kind(known, keys, f"{ntype!r}")
+            again |= new.isin(known)
+        if again.any() and self._duplicates == "error":
+            row = int(again.argmax())
+            raise InvalidInput(
+                f"{ntype!r}, row {row}: an earlier row, or a node of the graph, has the key "
+                f"{keys[row]!r}, as in {again.sum():,} rows; duplicates='drop' keeps the first of "
+                "each"
+            )
+        _count(self._report, f"{ntype}: rows dropped, whose key an earlier row has", again)
+        self._index[ntype] = new[~again] if known is None else known.append(new[~again])
+        return np.flatnonzero(~again)
+
+    def _read_edges(self, etype: EdgeType, spec: EdgeTable) -> tuple[Any, Any, dict[str, Any]]:
+        """Return ends and features of edges; nodes that only they name go to the index."""
+        index, ntypes, names = self._index, etype[::2], (spec.src, spec.dst)
+        for ntype in ntypes:
             if ntype not in index:
                 raise NotFound(f"no table has nodes of type {ntype!r}; there are {describe(index)}")
-            _check_kind(index[ntype], found[column], f"{etype}, column {column!r}")
-        if unknown == "add":
-            for ntype, values in zip(etype[::2], pair, strict=True):
-                index[ntype] = _add(index[ntype], values, ntype, report)
-        ids = [index[n].get_indexer(v) for n, v in zip(etype[::2], pair, strict=True)]
-        present = (ids[0] >= 0) & (ids[1] >= 0)
-        if not present.all():
-            if unknown == "error":
-                row = int(np.flatnonzero(~present)[0])
+        alike = [name for n, name in zip(ntypes, names, strict=True) if index[n].dtype.kind == "O"]
+        alike, src, dst = [*alike, *_columns(spec)], self._make(), self._make()
+        needed = {*names, *spec.feat, *alike}
+        features, start = _Features(spec, etype, self._report, self._make), 0
+        for columns in read_chunks(spec.table, etype, self._rows, needed, alike):
+            check_columns(columns, names, etype)
+            pair = [columns[name] for name in names]
+            for ntype, name, keys in zip(ntypes, names, pair, strict=True):
+                _check_kind(index[ntype], keys, f"{etype}, column {name!r}")
+            if self._unknown == "add":
+                self._add_nodes(ntypes, pair)
+            ids = [index[n].get_indexer(keys) for n, keys in zip(ntypes, pair, strict=True)]
+            absent = np.minimum(*ids) < 0
+            if absent.any() and self._unknown == "error":
+                row = int(absent.argmax())
                 end = pair[0][row] if ids[0][row] < 0 else pair[1][row]
                 raise InvalidInput(
-                    f"{etype}, row {row}: {end!r} is in no table of nodes, like an end of "
-                    f"{(~present).sum():,} edges; unknown='drop' leaves them out, 'add' adds nodes"
+                    f"{etype}, row {start + row}: {end!r} is in no table of nodes; unknown='drop' "
+                    "leaves such edges out, 'add' adds nodes"
                 )
-            _count(report, f"{etype[1]}: edges dropped, whose ends are in no table", ~present)
-        ends[etype] = ids[0][present], ids[1][present]
-        kept[etype] = {name: values[present] for name, values in found.items()}
-    new_nodes = {}
-    for ntype, keys in index.items():
-        new = keys[start.get(ntype, len(known.get(ntype, ()))) :]
-        data = {}
-        if ntype in nodes:
-            found = {name: values[rows[ntype]] for name, values in columns[ntype].items()}
-            data = _features(nodes[ntype], found, len(new) - len(rows[ntype]), ntype, report)
-        new_nodes[ntype] = len(new), data | {KEY: _encode(new.to_numpy())}
-    new_edges = {
-        etype: (*ends[etype], _features(table, kept[etype], 0, etype, report))
-        for etype, table in edges.items()
-    }
-    return new_nodes, new_edges
+            what = f"{etype[1]}: edges dropped, whose ends are in no table"
+            _count(self._report, what, absent)
+            src.append(ids[0][~absent])
+            dst.append(ids[1][~absent])
+            features.add(columns, np.flatnonzero(~absent), start)
+            start += len(absent)
+        return src.take(), dst.take(), features.finish()
+
+    def _add_nodes(self, ntypes: Sequence[str], pair: Sequence[np.ndarray]) -> None:
+        """Append the keys that an index lacks, row by row, of a row the source first."""
+        import pandas as pd
+
+        for ntype in dict.fromkeys(ntypes):
+            index = self._index[ntype]
+            ends = [keys for n, keys in zip(ntypes, pair, strict=True) if n == ntype]
+            rows = np.any([index.get_indexer(keys) < 0 for keys in ends], 0)
+            found = np.stack([keys[rows].astype(object) for keys in ends], 1).ravel()
+            new = pd.unique(found[(index.get_indexer(found) < 0) & ~pd.isna(found)])
+            if len(new):
+                what = f"{ntype}: nodes added, which only edges name"
+                _count(self._report, what, np.ones(len(new)))
+                self._index[ntype] = index.append(pd.Index(new, dtype=index.dtype))
 
 
 def keys_of(g: Any, ids: Any = None, ntype: str | None = None) -> np.ndarray:
@@ -375,74 +448,14 @@ def to_table(g: Any, columns: Mapping[str, Any], ids: Any = None, ntype: str | N
     return pd.DataFrame({KEY: keys, **values})
 
 
-def _columns(table: Any, what: Any) -> dict[str, np.ndarray]:
-    """Return the columns of a table as arrays."""
-    import pandas as pd
-
-    if isinstance(table, str | Path):
-        path = Path(table)
-        read = {".csv": pd.read_csv, ".parquet": pd.read_parquet}.get(path.suffix)
-        if read is None or not path.is_file():
-            raise InvalidInput(f"{what}: no .csv or .parquet file at {path}")
-        table = read(path)
-    names = getattr(table, "column_names", None)  # of pyarrow
-    names = getattr(table, "columns", None) if names is None else names
-    if isinstance(table, Mapping):
-        names = list(table)
-    if names is None:
-        raise InvalidInput(
-            f"{what}: expected a data frame, a dict of arrays or a path; found "
-            f"{type(table).__name__}"
-        )
-    found = {str(name): _array(table[name]) for name in names}
-    if len({len(values) for values in found.values()}) > 1:
-        sizes = {name: len(values) for name, values in found.items()}
-        raise InvalidInput(f"{what}: columns need the same number of rows; found {sizes}")
-    return found
-
-
-def _array(values: Any) -> np.ndarray:
-    found = np.asarray(values)
-    return found.astype(object) if found.dtype.kind in "UST" else found
-
-
-def _column(columns: Mapping[str, np.ndarray], name: str, what: Any) -> np.ndarray:
-    if name not in columns:
-        raise NotFound(f"{what} has no column {name!r}; there are {describe(columns)}")
-    return columns[name]
+def _columns(spec: NodeTable | EdgeTable) -> dict[str, str]:
+    """Return the columns that are features of their own, with the names of these."""
+    return ({spec.label: "label"} if spec.label else {}) | {name: name for name in spec.keep}
 
 
 def _count(report: TableReport, what: str, where: np.ndarray) -> None:
     if count := int(where.sum()):
         report.counts[what] = report.counts.get(what, 0) + count
-
-
-def _index(
-    keys: np.ndarray, ntype: str, duplicates: str, report: TableReport, known: Any
-) -> tuple[np.ndarray, Any]:
-    """Return the rows that become nodes, and the index that finds a new node by its key."""
-    import pandas as pd
-
-    if (missing := pd.isna(keys)).any():
-        row = int(np.flatnonzero(missing)[0])
-        raise InvalidInput(f"{ntype!r}, row {row}: the key is empty; each node needs one")
-    if keys.dtype.kind == "f":
-        if (keys != np.floor(keys)).any():
-            raise InvalidInput(f"{ntype!r}: keys are text or integers; found {keys.dtype}")
-        keys = keys.astype(np.int64)
-    index = pd.Index(keys)
-    again = index.duplicated()
-    if known is not None:
-        _check_kind(known, keys, f"{ntype!r}")
-        again |= index.isin(known)
-    if again.any() and duplicates == "error":
-        row = int(np.flatnonzero(again)[0])
-        raise InvalidInput(
-            f"{ntype!r}, row {row}: an earlier row, or a node of the graph, has the key "
-            f"{keys[row]!r}, as in {again.sum():,} rows; duplicates='drop' keeps the first of each"
-        )
-    _count(report, f"{ntype}: rows dropped, whose key an earlier row has", again)
-    return np.flatnonzero(~again), index[~again]
 
 
 def _check_kind(index: Any, keys: np.ndarray, what: str) -> None:
@@ -451,7 +464,8 @@ def _check_kind(index: Any, keys: np.ndarray, what: str) -> None:
 
     given = keys[~pd.isna(keys)]
     if index.dtype.kind in "iu":
-        fits = given.dtype.kind in "iu" or (given.dtype.kind == "f" and (given % 1 == 0).all())
+        is_whole = given.dtype.kind == "f" and (given % 1 == 0) & (abs(given) <= 2**53)
+        fits = given.dtype.kind in "iu" or bool(np.all(is_whole))
         kind = "integers"
     else:
         fits, kind = all(isinstance(key, str) for key in given), "text"
@@ -462,70 +476,123 @@ def _check_kind(index: Any, keys: np.ndarray, what: str) -> None:
         )
 
 
-def _add(index: Any, keys: np.ndarray, ntype: str, report: TableReport) -> Any:
-    """Append the keys that the index lacks, in the order of their first appearance."""
-    import pandas as pd
-
-    new = pd.unique(keys[(index.get_indexer(keys) < 0) & ~pd.isna(keys)])
-    _count(report, f"{ntype}: nodes added, which only edges name", np.ones(len(new), bool))
-    return index.append(pd.Index(new, dtype=index.dtype)) if len(new) else index
-
-
-def _features(
-    spec: NodeTable | EdgeTable,
-    columns: Mapping[str, np.ndarray],
-    more: int,
-    what: Any,
-    report: TableReport,
-) -> dict[str, torch.Tensor]:
-    """Return the features of one type, with ``more`` rows of empty cells at the end.
+class _Features:
+    """Makes the features of one type from the columns of its table, chunk by chunk.
 
     For a type that the report knows, features none of whose columns are there are left out.
     """
-    found, fill = {}, report.empty == "fill"
-    if taken := {KEY, "feat", "label"} & set(spec.keep):
-        raise InvalidInput(
-            f"{what}: a column to keep cannot be called {describe(taken)}; rename it"
-        )
-    is_new = what not in report.specs
-    report.specs[what] = replace(spec, table=None)
-    if spec.feat and (is_new or set(spec.feat) & set(columns)):
-        numbers = [_numbers(_column(columns, name, what), name, what) for name in spec.feat]
-        values = np.stack([np.append(each, np.full(more, np.nan)) for each in numbers], 1)
-        missing = np.isnan(values)
-        _refuse_empty(missing.any(1), what, spec.feat, fill, report)
-        if fill:
-            if is_new:
-                means = np.where(missing, 0, values).sum(0) / np.maximum((~missing).sum(0), 1)
-                report.means[what] = means.tolist()
-            values = np.hstack([np.where(missing, report.means[what], values), missing])
-        found["feat"] = torch.from_numpy(values.astype(np.float32))
-    for name in [*([spec.label] if spec.label else []), *spec.keep]:
-        if not is_new and name not in columns:
-            continue
-        given = _column(columns, name, what)
-        if is_new and given.dtype.kind == "M":
-            report.dates.add((what, name))
-        if (given.dtype.kind == "M") != ((what, name) in report.dates):
+
+    def __init__(
+        self, spec: NodeTable | EdgeTable, what: Any, report: TableReport, make: Callable[[], Any]
+    ) -> None:
+        if taken := {KEY, "feat", "label"} & set(spec.keep):
             raise InvalidInput(
-                f"{what}, column {name!r}: dates and other values mixed; found {given.dtype}"
+                f"{what}: a column to keep cannot be called {describe(taken)}; rename it"
             )
-        is_label = name == spec.label and name not in spec.keep
-        feature = "label" if is_label else name
-        if (what, name) in report.classes or (is_new and (is_label or given.dtype.kind == "O")):
-            found[feature] = _codes(given, more, (what, name), report)
-        elif given.dtype.kind == "M":
-            times = given.astype("datetime64[s]").astype(np.int64)
-            missing = np.append(np.isnat(given), np.ones(more, bool))
-            _refuse_empty(missing, what, [name], fill, report)
-            times = np.append(times, np.zeros(more, np.int64))
-            found[feature] = torch.from_numpy(np.where(missing, -1, times))
-        else:
-            values = given if not more else np.append(given.astype(float), np.full(more, np.nan))
-            if values.dtype.kind == "f":
-                _refuse_empty(np.isnan(values), what, [name], fill, report)
-            found[feature] = as_tensor(values, name)
-    return found
+        self._spec, self._what, self._report = spec, what, report
+        self._is_new, self._fill = what not in report.specs, report.empty == "fill"
+        report.specs[what] = replace(spec, table=None)
+        self._found: dict[str, Any] = defaultdict(make)
+        self._classes: dict[str, np.ndarray] = {}  # by column, in the order of first appearance
+        self._sums, self._counts = np.zeros((2, len(spec.feat)))
+
+    def add(self, columns: Columns, rows: np.ndarray, start: int = 0, more: int = 0) -> None:
+        """Read ``rows`` of a chunk that begins at row ``start``, and ``more`` of empty cells."""
+        spec, what, report, places = self._spec, self._what, self._report, rows + start
+        if spec.feat and (self._is_new or set(spec.feat) & set(columns)):
+            check_columns(columns, spec.feat, what)
+            numbers = [_numbers(columns[name][rows], name, what) for name in spec.feat]
+            values = _extend(np.stack(numbers, 1), more, np.nan)
+            missing = np.isnan(values)
+            self._refuse_empty(missing.any(1), places, spec.feat)
+            if self._fill:
+                for i, column in enumerate(values.T):  # summed in the same order in any chunks
+                    full = column[~np.isnan(column)]
+                    self._sums[i] = np.append(self._sums[i], full).cumsum()[-1]
+                    self._counts[i] += len(full)
+                values = np.hstack([values, missing])
+            self._found["feat"].append(values.astype(np.float32))
+        for name, feature in _columns(spec).items():
+            if not self._is_new and name not in columns:
+                continue
+            check_columns(columns, [name], what)
+            given = columns[name][rows]
+            if self._is_new and given.dtype.kind == "M":
+                report.dates.add((what, name))
+            if (given.dtype.kind == "M") != ((what, name) in report.dates):
+                raise InvalidInput(
+                    f"{what}, column {name!r}: dates and other values mixed; found {given.dtype}"
+                )
+            is_class = feature == "label" or given.dtype.kind == "O"
+            if (what, name) in report.classes or (self._is_new and is_class):
+                values = _extend(self._codes(given, name, places), more, -1)
+            elif given.dtype.kind == "M":
+                times = _extend(given.astype("datetime64[s]"), more, np.datetime64("NaT"))
+                self._refuse_empty(missing := np.isnat(times), places, [name])
+                values = np.where(missing, -1, times.astype(np.int64))
+            else:
+                values = _extend(given, more, np.nan)
+                if values.dtype.kind == "f":
+                    self._refuse_empty(np.isnan(values), places, [name])
+                values = as_tensor(values, name).numpy()
+            self._found[feature].append(values)
+
+    def finish(self) -> dict[str, Any]:
+        """Return the features: cells are filled, and classes sorted, once all rows are known."""
+        import pandas as pd
+
+        functions: dict[str, Any] = {}
+        if self._fill and self._spec.feat:
+            means = (self._sums / np.maximum(self._counts, 1)).tolist()
+            means = np.tile(self._report.means.setdefault(self._what, means), 2).astype(np.float32)
+            functions["feat"] = lambda values: np.where(np.isnan(values), means, values)
+        for name, classes in self._classes.items():
+            ranks, ordered = pd.factorize(classes, sort=True)
+            self._report.classes[self._what, name] = list(ordered)
+            functions[_columns(self._spec)[name]] = np.append(ranks, -1).take
+        return {name: pieces.take(functions.get(name)) for name, pieces in self._found.items()}
+
+    def _refuse_empty(self, missing: np.ndarray, places: np.ndarray, names: Sequence[str]) -> None:
+        if missing.any() and not self._fill:
+            first = int(missing.argmax())
+            row = f"in row {places[first]}" if first < len(places) else "in nodes of edges alone"
+            raise InvalidInput(
+                f"{self._what}: {describe(names)} is empty {row}; empty='fill' fills such cells "
+                "and marks them"
+            )
+        what = f"{self._what}: rows filled, with an empty cell in {describe(names)}"
+        _count(self._report, what, missing)
+
+    def _codes(self, values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
+        """Number classes as the report does; new ones by their first appearance."""
+        import pandas as pd
+
+        if (known := self._report.classes.get((self._what, name))) is not None:
+            codes = pd.Index(known).get_indexer(values)
+            new = (codes < 0) & ~pd.isna(values)
+            if new.any() and not self._fill:
+                row = int(new.argmax())
+                raise InvalidInput(
+                    f"{self._what}, column {name!r}, row {places[row]}: the graph has no class "
+                    f"{values[row]!r}; it has {describe(known)}. Empty such cells, or make the "
+                    "graph anew"
+                )
+            _count(self._report, f"{self._what}: new classes read as empty, in {name!r}", new)
+            return codes.astype(np.int64)
+        codes, classes = pd.factorize(values)
+        before = self._classes.get(name, classes[:0])
+        numbers = pd.Index(before).get_indexer(classes)
+        new = numbers < 0
+        numbers[new] = len(before) + np.arange(new.sum())
+        self._classes[name] = np.concatenate([before, classes[new]])
+        return np.append(numbers, -1)[codes].astype(np.int64)
+
+
+def _extend(values: np.ndarray, more: int, empty: Any) -> np.ndarray:
+    """Append ``more`` rows of an empty cell, for which integers become float64."""
+    if not more:
+        return values
+    return np.concatenate([values, np.full((more, *values.shape[1:]), empty)])
 
 
 def _numbers(values: np.ndarray, name: str, what: Any) -> np.ndarray:
@@ -540,51 +607,18 @@ def _numbers(values: np.ndarray, name: str, what: Any) -> np.ndarray:
         ) from None
 
 
-def _refuse_empty(
-    missing: np.ndarray, what: Any, names: Sequence[str], fill: bool, report: TableReport
-) -> None:
-    if missing.any() and not fill:
-        raise InvalidInput(
-            f"{what}: {describe(names)} is empty in {missing.sum():,} rows, first in row "
-            f"{int(np.flatnonzero(missing)[0])}; empty='fill' fills the cells and marks them"
-        )
-    _count(report, f"{what}: rows filled, with an empty cell in {describe(names)}", missing)
-
-
-def _codes(
-    values: np.ndarray, more: int, place: tuple[Any, str], report: TableReport
-) -> torch.Tensor:
-    import pandas as pd
-
-    if place in report.classes:
-        codes = pd.Index(report.classes[place]).get_indexer(values)
-        new = (codes < 0) & ~pd.isna(values)
-        if new.any() and report.empty == "error":
-            row = int(np.flatnonzero(new)[0])
-            raise InvalidInput(
-                f"{place[0]}, column {place[1]!r}, row {row}: the graph has no class "
-                f"{values[row]!r}, as in {new.sum():,} rows; it has "
-                f"{describe(report.classes[place])}. Empty such cells, or make the graph anew"
-            )
-        _count(report, f"{place[0]}: new classes read as empty, in {place[1]!r}", new)
-    else:
-        codes, classes = pd.factorize(values, sort=True)
-        report.classes[place] = list(classes)
-    return torch.from_numpy(np.append(codes, np.full(more, -1)).astype(np.int64))
-
-
 def pad_keys(keys: torch.Tensor, width: Sequence[int]) -> torch.Tensor:
     """Return rows of text of at least this width; integers as they are."""
     return torch.nn.functional.pad(keys, (0, max(width[0] - keys.shape[1], 0))) if width else keys
 
 
-def _encode(keys: np.ndarray) -> torch.Tensor:
+def _encode(keys: np.ndarray) -> np.ndarray:
     """Write keys as int64, or text as rows of bytes in UTF-8, filled with zeros."""
     if keys.dtype.kind in "iu":
-        return torch.from_numpy(keys.astype(np.int64))
+        return keys.astype(np.int64)
     texts = np.char.encode(keys.astype(str), "utf8")
     width = max(texts.dtype.itemsize, 1)
-    return torch.from_numpy(texts.view(np.uint8).reshape(len(texts), width).copy())
+    return texts.view(np.uint8).reshape(len(texts), width)
 
 
 def decode_keys(keys: torch.Tensor) -> np.ndarray:

@@ -42,12 +42,6 @@ def read_citations(
 
     The sizes of the split are those of Planetoid, but the nodes are drawn here. ``feat`` has a row
     per paper and a column per word; Cora's holds 0 and 1.
-
-    Examples
-    --------
-    >>> from gnnlab.data.npz import read_citations
-    >>> read_citations("~/cora").num_edges                              # doctest: +SKIP
-    5429
     """
     src, dst, feat, label = read_matrices(Path(folder, f"{name}.npz").expanduser())
     split = per_class_split(label, train_per_class, num_val, num_test, seed)

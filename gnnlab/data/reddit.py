@@ -1,9 +1,8 @@
 """Reddit: an edge joins two posts that the same user commented on; classes are communities.
 
-The archive holds two files. ``reddit_data.npz`` has ``feature``, ``label`` and ``node_types``
-(1 training, 2 validation, 3 test); ``reddit_graph.npz`` has the arrays of a scipy COO matrix, with
-each edge in both directions. In the variant with self-loops its name may be
-``reddit_self_loop_graph.npz``.
+The archive holds two files. ``reddit_data.npz`` has ``feature``, ``label`` and ``node_types`` (1
+training, 2 validation, 3 test); ``reddit_graph.npz`` has the arrays of a scipy COO matrix, with
+each edge in both directions. With self-loops it may be ``reddit_self_loop_graph.npz``.
 
 References
 ----------
@@ -22,14 +21,7 @@ from gnnlab.errors import InvalidInput
 
 
 def read_reddit(folder: str | Path, self_loop: bool = False) -> RawDataset:
-    """Read the two files of a folder, which may hold the variant with self-loops.
-
-    Examples
-    --------
-    >>> from gnnlab.data.reddit import read_reddit
-    >>> read_reddit("~/reddit").num_classes                             # doctest: +SKIP
-    41
-    """
+    """Read the two files of a folder, which may hold the variant with self-loops."""
     folder = Path(folder).expanduser()
     path = folder / "reddit_data.npz"
     arrays = open_npz(path, ("feature", "label", "node_types"))

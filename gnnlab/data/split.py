@@ -1,7 +1,6 @@
 """Split nodes into training, validation and test sets.
 
-Splits use numpy's ``RandomState``, whose streams are frozen by numpy's policy, so that a seed gives
-the same split on every machine and with every version.
+Splits use numpy's ``RandomState``, whose streams are frozen: a seed gives one split everywhere.
 
 References
 ----------

@@ -86,8 +86,7 @@ def read_floats(
 ) -> np.ndarray:
     """Read a table of finite numbers: shape (rows, columns), float32.
 
-    By default a line must hold as many numbers as the first one. Other arguments are as for
-    :func:`read_integers`; there is no header.
+    By default lines are as long as the first one. The rest is as for :func:`read_integers`.
     """
     path = Path(path)
     table = _Rows(path, np.float32, "C", rows, rows_from)

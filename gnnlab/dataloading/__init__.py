@@ -1,7 +1,5 @@
 """Samplers and loaders: mini-batches of nodes, of edges and of whole graphs."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

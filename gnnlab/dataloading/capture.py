@@ -10,8 +10,7 @@ batch is copied into blocks of fixed sizes, which are a little larger than any b
     edges              real edges ..............  padding edges
 
 Padding edges go from the last source row, which is always padding, to the padding destinations. So
-no real row depends on a padding row, and if the loss reads no padding row either, padding changes
-no gradient.
+no real row depends on a padding row; if the loss reads none either, padding changes no gradient.
 
 References
 ----------
@@ -57,8 +56,7 @@ class CapturedTraining:
         blocks have padding rows after the real ones, also the last block, so take the first
         ``len(output_nodes)`` rows of the model's result and of the labels. It is Python code that
         runs once per capture: it must not read values of tensors (``.item()``, ``print``), nor
-        branch on them. Everything else that it reads, such as a tensor of class weights, must stay
-        the same tensor.
+        branch on them. All else that it reads, such as class weights, must stay the same tensor.
     optimizer : torch.optim.Optimizer
         Those of the Adam family need ``capturable=True``. A learning rate that changes is a new
         capture, unless it is given as a tensor on the device.
@@ -322,8 +320,7 @@ class _PaddedBlocks:
 def _sizes_of(blocks: list[Block]) -> _Sizes:
     """Return the number of edges of each block, as (layer, edge type), and of nodes.
 
-    The sources of block i are (i, node type), its destinations (i + 1, node type): they are the
-    sources of block i + 1.
+    The sources of block i are (i, node type), its destinations (i + 1, node type).
     """
     sizes: _Sizes = {}
     for layer, block in enumerate(blocks):

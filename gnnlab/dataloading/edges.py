@@ -48,8 +48,7 @@ class EdgePredictionSampler(Sampler):
     Parameters
     ----------
     g_sampling : Graph, optional
-        Sample the blocks on this graph, which has the same nodes but edges (and edge IDs) of its
-        own, for instance the training edges alone.
+        Sample the blocks on this graph with the same nodes, such as the training edges alone.
     """
 
     def __init__(
@@ -154,8 +153,7 @@ def as_edge_prediction_sampler(
           type) and returns all edges to leave out, in the same form.
     negative_sampler : callable, optional
         ``negative_sampler(g, eids)`` returns pairs (src, dst), or a dict of them by edge type; see
-        :mod:`gnnlab.dataloading.negative_sampler`. Without one there is no ``neg_graph``, as edge
-        classification needs none.
+        :mod:`gnnlab.dataloading.negative_sampler`. Without one there is no ``neg_graph``.
     prefetch_labels : list of str or dict, optional
         Features of the mini-batch's edges that a loader fetches ahead.
 

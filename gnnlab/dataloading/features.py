@@ -32,9 +32,8 @@ def attach_features(
 ) -> None:
     """Set the features of ``graph`` on each graph of a mini-batch, as lazy columns.
 
-    Only graphs with original IDs get features; those that the sampler has set are kept. ``sampled``
-    is the batch before it was moved to another device; ``fetch(frame, name, ids)`` returns rows on
-    the device of the batch.
+    Only graphs with original IDs get features; those that the sampler has set stay. ``sampled`` is
+    the batch before a move; ``fetch(frame, name, ids)`` returns rows on the device of the batch.
     """
     sources = graph.node_frames()
     before = batch if sampled is None else sampled

@@ -1,9 +1,8 @@
 """Samplers: make the blocks of a multi-layer model from seed nodes.
 
 The output of L layers depends on nodes L steps away. A sampler goes backwards from the seeds: it
-picks in-edges of the seeds for the last layer, then in-edges of all nodes found so far for the
-layer before it, and so on. Each step makes a block; the sources of the first block are the nodes
-whose features the model reads.
+picks in-edges of the seeds for the last layer, then of all nodes found so far for the layer before
+it, and so on. Each step makes a block; the model reads features of the first one's sources.
 
 To add a sampler, subclass :class:`BlockSampler` and define ``sample_frontier`` or
 ``sample_blocks``, or subclass :class:`Sampler` for mini-batches of another form.
@@ -53,8 +52,7 @@ class Sampler(ABC):
     ``sample``: its batches are then the same in the training process, in a thread and in workers,
     and in every epoch of the same seed. On a :class:`~gnnlab.distributed.DistGraph` it may call
     ``sample_neighbors``, ``subgraph``, ``in_subgraph``, ``out_subgraph``, ``edge_subgraph``,
-    ``find_edges``, ``edge_ids``, ``has_edges_between``, ``in_degrees`` and ``out_degrees`` as on a
-    graph.
+    ``find_edges``, ``edge_ids``, ``has_edges_between``, ``in_degrees`` and ``out_degrees``.
 
     Cut subgraphs out of subgraphs with ``store_ids=False``: their ``ndata[NID]`` and ``edata[EID]``
     then are IDs in ``g``, by which features are looked up. A loader refuses others.
@@ -97,8 +95,7 @@ class BlockSampler(Sampler):
     Parameters
     ----------
     num_layers : int, optional
-        Number of blocks, for samplers with ``sample_frontier``. May be the first positional
-        argument.
+        Number of blocks, for samplers with ``sample_frontier``. May be the first argument.
     return_eids : bool
         Has no effect: ``block.edata[EID]`` always exists.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats : list of str or dict, optional
@@ -209,8 +206,7 @@ def innermost(sampler: Any) -> Any:
 def is_pure(part: Any) -> bool:
     """Whether a loader may call a sampler in another thread: its class itself says ``pure = True``.
 
-    Classes outside gnnlab do not inherit that: what they override may be anything. Nor has it an
-    object whose methods were replaced.
+    Classes outside gnnlab do not inherit that, nor objects whose methods were replaced.
     """
     kind = type(part)
     own = kind.__module__.startswith("gnnlab.") or "pure" in vars(kind)

@@ -1,8 +1,7 @@
 """Answer requests: the output of a trained model for some nodes, now.
 
 All neighbors give the numbers of inference on the whole graph. A fanout bounds what a hub costs;
-with the same seed, a node gets the same neighbors. Over stored rows of the layer before, the last
-layer reads one hop.
+with the same seed, a node gets the same neighbors. Over stored rows, the last layer reads one hop.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ def score(
     sampler : BlockSampler
         ``MultiLayerFullNeighborSampler(num_layers)`` takes all neighbors.
     inputs : str, tensor, DistTensor, or dict of tensors by node type
-        Name of a node feature, or a row per node. With outputs of the layer before, the model is
-        the last layer.
+        Name of a node feature, or a row per node; outputs of the layer before for a last layer.
     seed : int
         The neighbors sampled for a node depend on the seed, the layer and its ID, so that its row,
         but for rounding, does not depend on other ``nodes``.

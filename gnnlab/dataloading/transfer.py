@@ -1,8 +1,7 @@
 """The way of a mini-batch to a GPU.
 
 A *stream* is a queue of a GPU's work; work in two streams may run at the same time. The thread that
-makes batches has a stream of its own, so sampling and copies run beside the training step. Three
-things keep this safe:
+makes batches has a stream of its own, so sampling and copies run beside the training. This is safe:
 
 * The stream first waits for what the training thread had queued when it asked for the batch, such
   as writes to features.
@@ -278,8 +277,7 @@ class Transfer:
 class _Structure:
     """Copies the tensors of a batch to a device together; later ones, of lazy columns, one by one.
 
-    Lists of nodes begin alike: that of a layer is the beginning of that of the layer before. What
-    begins at a known address is not copied again.
+    The list of a layer's nodes begins that of the layer before: the same address is copied once.
     """
 
     def __init__(self, transfer: Transfer, here: torch.Tensor) -> None:

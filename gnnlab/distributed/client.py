@@ -1,8 +1,7 @@
 """Client of a partitioned graph: splits queries by owner and merges the replies.
 
-A client turns a query about IDs of the whole graph into one message per owner, sends all of them
-at once, and merges the replies. ``DistGraph``, ``DistTensor`` and ``DistEmbedding`` access data
-only through it.
+A client turns a query about IDs of the whole graph into one message per owner, sends all of them at
+once, and merges the replies. ``DistGraph`` and ``DistTensor`` access data only through it.
 """
 
 from __future__ import annotations

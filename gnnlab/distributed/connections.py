@@ -4,8 +4,7 @@ Each connection carries one request at a time; further requests to the same serv
 have further connections, which are kept for later ones. If a server dies, its connections close at
 once; if its host cannot be reached, the kernel notices within four seconds. In both cases a waiting
 client raises an error within five seconds, which names the server. A server that keeps a request
-waiting is greeted on another connection; a stopped process does not answer that, and counts as lost
-after fifteen seconds.
+waiting is greeted on another connection, and is lost after fifteen seconds without an answer.
 
 After a short interruption, a pending request is sent again on a new connection under the same
 number: reads are idempotent, and servers remember the numbers of writes.
@@ -194,8 +193,7 @@ class Connections:
     def receive(self) -> list[tuple[int, Answer]]:
         """Return answers, with the places of their requests; if there are none, wait for a tick.
 
-        Raises BadReply for what is no reply to its request, and ServerLost when a connection broke
-        and could not be restored.
+        Raises BadReply for what is no reply to its request, and ServerLost for a lost connection.
         """
         found = []
         for number, _ in self._poll.poll(_TICK):

@@ -51,8 +51,7 @@ class TracedRows:
     def gradients(self) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Return the gradients since the last step, or None where there are none.
 
-        IDs and gradients have shapes (K,) and (K, D), in the order in which rows were looked up;
-        IDs may repeat.
+        IDs and gradients have shapes (K,) and (K, D), in the order of lookups; IDs may repeat.
         """
         traced = [self._trace[number] for number in sorted(self._trace)]
         found = [(ids, rows.grad.cpu()) for ids, rows in traced if rows.grad is not None]
@@ -133,8 +132,7 @@ class DistEmbedding(TracedRows):
         Returns
         -------
         torch.Tensor
-            Shape (K, D), or that of ``idx`` followed by D. If gradients are enabled, those of the
-            rows are kept for the optimizer.
+            Shape (K, D), or that of ``idx`` followed by D; gradients are kept for the optimizer.
         """
         ids = as_tensor(idx, "row IDs", integers=True)
         flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))
@@ -187,8 +185,7 @@ def _keep(
     ids: torch.Tensor,
     rows: torch.Tensor,
 ) -> None:
-    # Called when a backward pass reaches the rows, so that rows of a lookup that no loss depends on
-    # are freed.
+    # Called when a backward pass reaches the rows; those that no loss depends on are freed.
     trace[number] = ids, rows
 
 

@@ -9,8 +9,7 @@ Rows are saved with the IDs of the graph before it was partitioned, so they move
 another partition of the graph, or one process. The first trainer of each machine reads files; where
 machines share no disk, every folder must be on one of them, and a state of a trainer on each.
 
-With the same partition and number of trainers, a run resumes exactly where it was. With others it
-can resume between two epochs only.
+With the same partition and trainers, a run resumes where it was, else between two epochs only.
 """
 
 from __future__ import annotations
@@ -57,16 +56,14 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
     folder : path
         On the disk of each machine, or on one that they share.
     **parts
-        Under names of your choice: models, optimizers, loaders, any object with a
-        ``state_dict()``; :class:`DistEmbedding`, :class:`DistTensor` and sparse optimizers, whose
-        rows are saved by their owners; and plain values. The state of the random generators is
-        always added.
+        Under names of your choice: models, optimizers, loaders, any object with a ``state_dict()``;
+        :class:`DistEmbedding`, :class:`DistTensor` and sparse optimizers, whose rows are saved by
+        their owners; plain values. The random generators' state is always added.
 
     Raises
     ------
     GNNLabError
-        A machine could not write, for instance because its disk is full. The previous checkpoint
-        is kept.
+        A machine could not write, as its disk is full, say. The previous checkpoint is kept.
 
     Examples
     --------
@@ -134,8 +131,7 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
     Parameters
     ----------
     folder : path
-        With the folders ``machine-*`` of the job that saved: on a shared disk, or each on any
-        machine of this job.
+        With the folders ``machine-*`` of the job that saved, on a shared disk or any machine.
     **parts
         Objects to restore, under the names that they were saved with.
 

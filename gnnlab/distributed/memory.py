@@ -84,8 +84,7 @@ class Entry(msgspec.Struct):
 class SharedTensors:
     """Tensors that the threads of this process share, and an entry for each.
 
-    It is the memory of a simulated machine, and the base of :class:`Memory`. ``entries`` and
-    ``tensors`` are by full name.
+    The memory of a simulated machine. ``entries`` and ``tensors`` are by full name.
     """
 
     def __init__(self) -> None:
@@ -180,8 +179,7 @@ class Memory(SharedTensors):
     """The shared tensors of one machine of a job, an ID.
 
     ``timeout`` is how many seconds to wait for another process to create the catalog. By default it
-    is created here, and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep`
-    and :meth:`freeze`.
+    is created here, and only this process may create, release, keep and freeze.
     """
 
     def __init__(self, job: str, machine: int, timeout: float | None = None) -> None:

@@ -33,8 +33,7 @@ class SparseOptimizer:
     rule : str
         A name in :data:`gnnlab.distributed.sparse_rules.RULES`.
     options : dict
-        Hyperparameters of the rule; may be changed between steps, for instance
-        ``optimizer.options["lr"]``.
+        Hyperparameters; ``optimizer.options["lr"]`` may be changed between steps.
 
     Attributes
     ----------

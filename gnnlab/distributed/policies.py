@@ -191,8 +191,7 @@ class EpochReads:
     Attributes
     ----------
     rows, following : ndarray
-        Shape (requests,), int64 and int32: requested row, and number of the next batch that needs
-        it again, or ``NEVER``.
+        Shape (requests,), int64 and int32: row, and next batch that needs it, or ``NEVER``.
     first : ndarray
         Shape (num_rows,), int32: number of the first batch that needs a row, or ``NEVER``.
 

@@ -1,7 +1,6 @@
 """Structure queries on a partitioned graph.
 
-Functions of a graph; :class:`DistGraph` offers each as a method. Each owner gets one message with
-the rows that it owns.
+They are methods of :class:`DistGraph`. Each owner gets one message with the rows that it owns.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ from gnnlab.graph.relation import Relation, narrow
 def in_degrees(g: GraphSchema, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of in-edges of each node, int64; as :meth:`gnnlab.Graph.in_degrees`.
 
-    On a graph with several edge types of which none is named, IDs are homogeneous, and edges of all
-    types are counted.
+    If none of several edge types is named, IDs are homogeneous, and edges of all types count.
     """
     return _degrees(g, v, etype, inward=True)
 
@@ -121,8 +119,7 @@ def reverse_edges(
 ) -> torch.Tensor:
     """Return the reverse edges: those of another type with the same ID in the user's graph.
 
-    Partitioning renumbers each type separately, so an edge and its reverse edge have different IDs
-    afterwards.
+    Partitioning renumbers types separately, so an edge and its reverse have different IDs then.
 
     Returns
     -------
@@ -149,8 +146,7 @@ def edge_subgraph(
 ) -> Graph:
     """Return the subgraph of the given edges and their endpoints.
 
-    Parameters and results are those of :meth:`gnnlab.Graph.edge_subgraph`; features are fetched
-    when they are first read.
+    As :meth:`gnnlab.Graph.edge_subgraph`; features are fetched when they are first read.
     """
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
     given = edge_dict(g, edges)  # type: ignore[arg-type]

@@ -2,8 +2,7 @@
 
 The owner of a node stores its in-edges. So each owner samples for its own nodes, and the client
 merges the edges in the order of the seeds. Owners seed the random numbers of a node by its ID in
-the user's graph; hence the sample is, edge for edge, that of the whole graph in one memory, for
-every partition.
+the user's graph; hence the sample is, edge for edge, that of the whole graph in one memory.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 The servers of a machine share its part in memory. Each answers reads of any row and applies writes
 to the rows that it owns; :mod:`gnnlab.distributed.part_store` does both. Each connection has a
-thread; a few of them process requests at the same time, while others wait for bytes, or, as in a
-barrier, for other ranks.
+thread; a few of them process requests, while others wait for bytes or, in a barrier, for ranks.
 
 Input is not trusted: bytes that are no message of this version are dropped and counted, messages
 that the store refuses are answered with an error, and peers without the job's keys are rejected.

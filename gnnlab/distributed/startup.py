@@ -29,21 +29,18 @@ from gnnlab.system.ending import await_torch_at_exit
 def initialize(ip_config: Any = None, num_servers: int = 1, num_workers: int = 0) -> None:
     """Join the job; call it once, before ``torch.distributed.init_process_group``.
 
-    In a job that a launcher has started, roles diverge here: on a server this call does not
-    return, and the process ends with the job; a trainer starts its samplers, waits until all
-    servers answer, and returns.
+    In a job that a launcher has started, roles diverge here: on a server this call does not return,
+    and the process ends with the job; a trainer starts its samplers and waits for all servers.
 
     Standalone mode ignores all arguments, and ``ip_config`` need not exist. The process can then
     call ``init_process_group("gloo")``, which creates a group of size 1. A second call, for
     instance when a notebook cell is rerun, starts over: graphs opened afterwards have the features
-    of their files and no other tensors, and the process group is destroyed, so that it can be
-    created again.
+    of their files and no other tensors, and the process group is destroyed.
 
     Parameters
     ----------
     ip_config : path, optional
-        The machines of the job, one IP address a line. Environment variables of the launcher take
-        precedence over this and the other arguments.
+        The machines, one IP address a line. The launcher's environment variables take precedence.
     num_servers : int
         Server processes per machine.
     num_workers : int

@@ -50,8 +50,7 @@ class Traffic:
     def __init__(self, num_machines: int) -> None:
         self.num_machines = num_machines
         self._counts: dict[tuple[int, int, str], Count] = {}
-        # A prefetch thread and the main thread both count. Reentrant: freeing a tensor while this
-        # thread counts sends a message.
+        # Two threads count. Reentrant: freeing a tensor while this thread counts sends a message.
         self._lock = Lock()
 
     def add(self, source: int, target: int, kind: str, count: Count) -> None:

@@ -3,8 +3,7 @@
 A message is a header and one frame of raw bytes for each tensor in it. The header, in msgpack,
 holds numbers, strings and, for each tensor, its frame, dtype and shape. Received values are checked
 against the types that the message's class declares; frames must have exactly the size of their
-shapes. There is no pickle, so bytes never become code: invalid input raises :class:`BadFrame` and
-has no effect.
+shapes. There is no pickle, so bytes never become code: invalid input raises :class:`BadFrame`.
 
 References
 ----------
@@ -26,8 +25,7 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.kernels.dtypes import DTYPE_NAMES, DTYPES
 
 VERSION = 1
-# Request numbers start here: from here on all have the same encoded size, so that the size of a
-# message depends only on its content.
+# From here on, request numbers have one encoded size: that of a message depends on content only.
 FIRST_NUMBER = 1 << 32
 MAX_HEADER = 1 << 20
 MAX_FRAME = 1 << 32
@@ -135,8 +133,7 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
 def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
     """Turn frames into the number of a request, which identifies its reply, and its message.
 
-    Tensors view the memory of frames that are writable, and copy others. Raises BadFrame if the
-    frames are no valid request.
+    Tensors view writable frames, and copy others. Raises BadFrame if it is no valid request.
     """
     head = _read_head(frames)
     if head.kind not in _MESSAGES:

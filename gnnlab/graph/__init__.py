@@ -5,8 +5,6 @@ replaces the attribute by the function. Tools that import modules one by one (su
 doctests) set it to the package again, so the package is callable, too.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from types import ModuleType

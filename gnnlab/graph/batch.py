@@ -1,8 +1,7 @@
 """Many small graphs as one large graph.
 
 A batch is the disjoint union of its graphs: no message passes from one to another, so layers work
-on it unchanged. The batch stores the number of nodes and edges of each graph, for readouts that
-compute one vector per graph.
+on it unchanged. The batch stores the number of nodes and edges of each graph, for readouts.
 """
 
 from __future__ import annotations

@@ -126,8 +126,7 @@ def to_block(
         Make the destinations the first sources.
     src_nodes : IDs or dict of IDs by node type, optional
         The sources in the order wanted, distinct, instead of the order of first appearance. They
-        must include the source of every edge and, with ``include_dst_in_src``, begin with the
-        destinations.
+        include the source of every edge and, with ``include_dst_in_src``, begin with destinations.
 
     Returns
     -------

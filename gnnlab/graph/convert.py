@@ -31,8 +31,7 @@ def from_scipy(
     Parameters
     ----------
     sp_mat : scipy.sparse matrix or array
-        Shape (N, N), of any format. Edges are numbered in the order in which entries are stored;
-        zeros that are stored are edges.
+        Shape (N, N), of any format. Edges are the stored entries, in their order, zeros too.
     eweight_name : str, optional
         Edge feature for the values, shape (E,), of the dtype of the matrix.
     idtype : torch.dtype, optional
@@ -135,8 +134,7 @@ def from_networkx(
         Nodes are numbered in ascending order of their labels, or in the order of the graph where
         labels cannot be compared. An undirected edge becomes one edge in each direction.
     node_attrs, edge_attrs : list of str, optional
-        Attributes to keep as features: numbers, or tensors and arrays of one shape. Each node or
-        edge must have them.
+        Attributes of all nodes or edges to keep as features: numbers, or arrays of one shape.
     edge_id_attr_name : str, optional
         Attribute that holds the edge IDs, each of 0 … E−1 once, for a directed graph. By default
         edges are numbered as networkx iterates over them.

@@ -87,8 +87,7 @@ def append(
 ) -> GraphT:
     """Add nodes, and edges between nodes that then exist, with all of their features.
 
-    Unlike :func:`add_nodes` and :func:`add_edges`, which write 0 as DGL does, this never makes up a
-    feature, and never a node.
+    Unlike :func:`add_nodes` and :func:`add_edges`, this makes up no feature and no node.
 
     Parameters
     ----------
@@ -135,8 +134,7 @@ def read_new_rows(
 ) -> tuple[dict[str, tuple[int, Features]], dict[EdgeType, tuple[Any, Any, Features]]]:
     """Read the arguments of :func:`append`: sizes, ends (int64) and rows of all features by type.
 
-    The frames have the columns that exist; only dtypes and shapes of rows are read. ``sizes`` are
-    the numbers of nodes that exist.
+    The frames have the columns, and ``sizes`` the numbers of nodes, that exist.
     """
     nodes, edges = nodes or {}, {} if edges is None else edges
     if not isinstance(nodes, Mapping) or not all(

@@ -21,8 +21,7 @@ from gnnlab.graph.names import NID, listing
 def as_tensor(value: Any, what: str = "", *, integers: bool = False) -> torch.Tensor:
     """Turn numpy arrays, ranges, lists, numbers, columns of pandas and DistTensors into tensors.
 
-    Tensors stay as they are. The error begins with ``what``; with ``integers=True`` it asks for
-    integers.
+    Tensors stay as they are. The error begins with ``what`` and may ask for ``integers``.
     """
     if isinstance(value, torch.Tensor) and value.layout is torch.strided:
         return value

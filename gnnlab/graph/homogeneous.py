@@ -33,8 +33,7 @@ def to_homogeneous(
     Parameters
     ----------
     ndata, edata : list of str, optional
-        Features to keep. Each type that has nodes, or edges, must have them, with rows of the same
-        shape.
+        Features to keep; each type with nodes, or edges, needs them, with rows of one shape.
     store_type : bool
         Keep the type IDs in ``ndata[dgl.NTYPE]`` and ``edata[dgl.ETYPE]``.
     return_count : bool

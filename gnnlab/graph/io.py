@@ -1,8 +1,7 @@
 """Saving and loading graphs.
 
 A file holds arrays (:mod:`gnnlab.graph.arrayfile`), no executable code, and a JSON text that says
-what the arrays mean. :func:`load_graphs` checks everything before use, so that a damaged file
-cannot do harm.
+what the arrays mean. :func:`load_graphs` checks everything before use.
 """
 
 from __future__ import annotations
@@ -53,8 +52,7 @@ def save_graphs(
     Parameters
     ----------
     filename : path
-        Replaced if it exists. Readers see the old file until the new one is complete. A missing
-        folder is created.
+        Replaced atomically if it exists. A missing folder is created.
     g_list : Graph or list of Graph
     labels : dict of str to tensor, optional
         Further tensors, such as a label per graph.

@@ -86,8 +86,7 @@ class NodeBatch:
     data : dict
         Node features, one row per node.
     mailbox : dict
-        Messages, shape (number of nodes, messages per node, ...): all nodes of a batch have the
-        same in-degree.
+        Messages, shape (nodes, messages per node, ...): nodes of a batch have one in-degree.
     ntype : str
         Type of the nodes.
     """
@@ -354,8 +353,7 @@ def apply_edges(
     func : Message or callable
         For instance ``fn.u_dot_v("h", "h", "score")``, or a function of an :class:`EdgeBatch`.
     edges : IDs, optional
-        Edges to compute; the others keep their value (where there was none, zero or what
-        :meth:`set_e_initializer` says).
+        Edges to compute; others keep their value, or get that of :meth:`set_e_initializer`.
     etype : str or tuple, optional
         By default all types, unless ``edges`` are given.
 

@@ -48,8 +48,7 @@ def sample_neighbors(
     nodes : IDs, or dict of IDs by node type
         The seeds. A seed without in-edges gets none; one that is given twice gets its edges twice.
     fanout : int or dict
-        Edges per seed and edge type; −1 or None takes all. A dict gives one by edge type; 0
-        leaves a type out.
+        Edges per seed and edge type, or a dict by edge type; −1 or None takes all, 0 none.
     edge_dir : {"in", "out"}
     prob : str or tensor or dict, optional
         Weights of the edges, unnormalized: the name of an edge feature, or values of shape (E,),
@@ -147,8 +146,7 @@ def sample_layer(
     :func:`read_excluded` return them, ``prob`` and ``replace`` as for :func:`sample_neighbors`.
     Out-edges are sampled unless ``inward``, and with ``until`` only in-edges that are not later.
 
-    The randomness is that of the next key of :mod:`gnnlab.random`, folded with the position of the
-    edge type.
+    The randomness is that of the next key of :mod:`gnnlab.random` and the edge type's position.
     """
     if not isinstance(g, GraphCore):
         extra = () if until is None else (until,)
@@ -201,8 +199,7 @@ def sample_layers(
     Returns the IDs of all nodes, in the order of their first appearance, and for each layer the
     numbers of nodes before and after it, and the edges with local IDs as sources. They are the same
     as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys are used.
-    Returns None, and uses no key, if the kernels do not cover the case, or the graph is neither on
-    the device nor in pinned memory.
+    Returns None, and uses no key, if the kernels do not cover the case or where the graph is.
     """
     adjacency, triton = g.relation().csc(), kernels.sample_triton
     there = adjacency.indices.device == device or adjacency.indices.is_pinned()

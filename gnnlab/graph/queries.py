@@ -188,8 +188,7 @@ def edge_ids(
     u, v : int, sequence of int or tensor
         Sources and destinations; one of them may be single.
     return_uv : bool
-        Return every edge of every pair, as (sources, destinations, IDs); without it the edge of
-        smallest ID of each pair.
+        Return all edges of the pairs, as (sources, destinations, IDs), not that of smallest ID.
 
     Returns
     -------

@@ -23,8 +23,7 @@ class Adjacency:
     """Edges grouped by one end: group v is ``indices[indptr[v]:indptr[v + 1]]``.
 
     ``indptr`` is int64, ``indices``, the other end of each edge, int32 or int64. It is ``ordered``
-    when slot k holds edge k. ``workspaces`` have, by device or name, what is kept from call to
-    call; they are neither copied nor pickled.
+    when slot k holds edge k. ``workspaces``, by device or name, are neither copied nor pickled.
     """
 
     __slots__ = ("_eids", "_keys", "_sizes", "_slots", "indices", "indptr", "ordered", "workspaces")
@@ -131,8 +130,7 @@ class Adjacency:
 class Relation:
     """Directed edges from ``num_src`` nodes to ``num_dst`` nodes.
 
-    Give source and destination of each edge, shapes (E,), or the edges grouped by destination or by
-    source; all index tensors on one device.
+    Give source and destination of each edge, shapes (E,), or edges grouped by one of them.
     """
 
     __slots__ = ("_coo", "_csc", "_csr", "num_dst", "num_edges", "num_src", "scales")

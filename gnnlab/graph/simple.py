@@ -67,8 +67,7 @@ def to_simple(
     Parameters
     ----------
     return_counts : str or None
-        Name of the edge feature for the number of merged edges, shape (E',), in the graph's ID
-        dtype; None for no such feature.
+        Edge feature for the number of merged edges, shape (E',), in the ID dtype; or None.
     writeback_mapping : bool
         Return also which new edge each old edge went to.
     copy_ndata : bool
@@ -143,8 +142,7 @@ def _distinct_edges(
 ) -> tuple[Relation, torch.Tensor, torch.Tensor, Callable[[], torch.Tensor]]:
     """Merge edges of the same ends; the new ones are ordered by source and then destination.
 
-    Returns also the smallest old ID of each, the number of edges merged into each, and a function
-    that returns the new ID of each old edge.
+    Returns also the smallest old ID and number of edges of each, and a function: old to new IDs.
     """
     order = _order_by_source(relation)
     src, dst = (kernels.gather.rows(end, order) for end in relation.coo())

@@ -85,9 +85,8 @@ def edge_subgraph(
     ----------
     edges : IDs, boolean mask, or dict of them by edge type
     relabel_nodes : bool
-        Keep only the ends of the edges, numbered from 0 in the order of their first appearance
-        among the sources of the edges, then the destinations; one edge type after the other.
-        Without it all nodes stay.
+        Keep only the ends of the edges, numbered from 0 in the order of their first appearance:
+        sources, then destinations, by edge type. Without it all nodes stay.
     store_ids : bool
         Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
     preserve_nodes : bool, optional

@@ -87,11 +87,9 @@ def add_self_loop(
     g : Graph
         It may have self-loops; call :func:`remove_self_loop` first to have just one per node.
     edge_feat_names : iterable of str, optional
-        Edge features that ``fill_data`` applies to; all by default. For the others, as in
-        :func:`add_edges`.
+        Edge features that ``fill_data`` applies to, by default all; see :func:`add_edges`.
     fill_data : float or str
-        A number, or "sum", "mean", "max" or "min" of the feature over the edges that point at the
-        node.
+        A number, or "sum", "mean", "max" or "min" of the feature over the node's in-edges.
     etype : str or tuple, optional
         Edge type, whose two ends must be of one node type.
 
@@ -156,8 +154,7 @@ def add_reverse_edges(
 ) -> GraphT:
     """Add the reverse of every edge, after the edges that exist.
 
-    Without self-loops, edge ``i + E`` is the reverse of edge ``i``. Edge duplicates are kept, see
-    :func:`to_bidirected` for a simple graph.
+    Without self-loops, edge ``i + E`` is the reverse of edge ``i``. Edge duplicates are kept.
 
     Parameters
     ----------

@@ -7,8 +7,6 @@ The modules are imported when first used: numba takes about half a second to imp
 that only builds a graph on a GPU never needs it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from types import ModuleType
 from typing import Any

@@ -7,11 +7,8 @@ if that is lower than its own.
 
 References
 ----------
-Hennessy and Patterson, "Computer Architecture: A Quantitative Approach", appendix B, "Review of
-Memory Hierarchy".
+Hennessy and Patterson, "Computer Architecture", appendix B, "Review of Memory Hierarchy".
 """
-
-from __future__ import annotations
 
 import numpy as np
 

@@ -51,8 +51,7 @@ def contains(
 ) -> np.ndarray:
     """Return whether each value occurs in its group, shape (K,): whether pairs of nodes have edges.
 
-    ``indptr`` and ``indices`` are edges grouped by one end; ``groups``, in range (not checked), and
-    ``values`` have shape (K,), int32 or int64.
+    Edges are grouped by one end; ``groups`` (not checked) and ``values`` are (K,), int32 or int64.
     """
     found = np.zeros(len(groups), np.bool_)
 

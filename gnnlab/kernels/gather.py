@@ -1,9 +1,8 @@
 """Rows of a feature matrix.
 
 Gathering moves more bytes than anything else in a training loop. Page faults of newly allocated
-memory can be half of its time. numpy requests huge pages and torch does not, so outputs are
-allocated by numpy and wrapped without a copy. On a CPU the rows are copied by ``gather_numba``, in
-torch's number of threads.
+memory can be half of its time. numpy requests huge pages and torch does not, so numpy allocates
+outputs. On a CPU ``gather_numba`` copies the rows, in torch's number of threads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The border of a part of a graph: edges of other parts, and the halo nodes at their ends.
 
 The graph is given as edges grouped by destination, with IDs of which each part owns a range. These
-kernels find the edges of other parts that touch a part, the halo nodes at their other ends, and the
-local ID of each node.
+kernels find the edges of other parts that touch a part, their halo nodes, and local IDs.
 """
 
 from __future__ import annotations

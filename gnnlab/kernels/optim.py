@@ -1,8 +1,7 @@
 """Optimizer steps on some rows of a matrix.
 
 A step reads and writes a few numbers per element and computes little, so memory bandwidth limits
-it: each kernel is one pass over the rows, without intermediate results. Rows are distinct, so they
-can be divided among threads.
+it: each kernel is one pass over the rows, which are distinct and divided among threads.
 """
 
 from __future__ import annotations
@@ -56,8 +55,7 @@ def adam(
 
     The running means of a row only change in steps that have a gradient for it; the bias correction
     counts the steps of the whole matrix, from 1. ``mean`` and ``square``, shape (N, D), are the
-    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``. Others
-    are as for :func:`adagrad`.
+    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``.
 
     References
     ----------

@@ -12,8 +12,6 @@ Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 
 Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011 (counter-based generators).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from gnnlab.kernels.jit import njit
@@ -37,8 +35,7 @@ def draw(key, counter):  # type: ignore[no-untyped-def]
 def below(bits, bound):  # type: ignore[no-untyped-def]
     """Turn 64 random bits into an integer of ``range(bound)``, for ``bound`` below 2**32.
 
-    Multiplying the upper half by the bound replaces a slow division; its bias is at most
-    ``bound / 2**32``.
+    Multiplying the upper half replaces a slow division; the bias is at most ``bound / 2**32``.
     """
     return np.int64(((bits >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 

@@ -6,8 +6,7 @@ sources, which it reads a few seeds later. Each seed has a random stream of its 
 (see ``rng``), so the result does not depend on the order of the seeds or on the number of threads.
 
 Floyd's method picks k of d positions with k draws and without rejection. Up to six picks are
-compared with each other; for more, a table of bytes says which are taken. Sampling in proportion
-to weights is in ``sample_weighted``.
+compared with each other; for more, a table says which are taken.
 
 References
 ----------
@@ -76,8 +75,7 @@ def sample_neighbors(
     Returns
     -------
     ptr, slots, sources : ndarray
-        The edges of seed i are ``ptr[i]:ptr[i + 1]``, int64; of each edge, shape (K,), the slot
-        and ``indices[slot]``.
+        Edges of seed i are ``ptr[i]:ptr[i + 1]``, int64; of each, (K,), slot and ``indices[slot]``.
     """
     names = seeds if names is None else names
     dtype = ids_dtype(len(indices))

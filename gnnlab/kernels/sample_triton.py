@@ -19,8 +19,7 @@ to the minimum, an older entry is a larger number, as if it were empty.
 Where a program writes depends on how much earlier programs write. One kernel stores the sum of each
 program, and each program of the next kernel adds up those before it.
 
-Random numbers are those of ``rng``, so the samples equal the CPU's bit for bit. ``indptr`` and
-``indices`` may be pinned memory of the host.
+Random numbers are those of ``rng``, so the samples equal the CPU's. The graph may be pinned memory.
 """
 
 from __future__ import annotations
@@ -259,9 +258,8 @@ class Batch:
     """The arrays of a mini-batch, and the launches that fill them.
 
     ``indptr`` and ``indices`` are the graph grouped by destination, shapes (N + 1,) int64 and (E,),
-    on the device of the workspace or in pinned memory of the host. ``fanouts`` are in the order of
-    sampling: that of the last layer first; see :func:`covers`. ``idtype`` is that of ``ids``, the
-    IDs of all nodes.
+    on the device of the workspace or in pinned memory of the host. ``fanouts`` are those of the
+    last layer first; see :func:`covers`. ``idtype`` is that of ``ids``.
     """
 
     def __init__(

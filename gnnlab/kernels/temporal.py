@@ -1,11 +1,9 @@
 """Edges sorted by time, and lists of nodes that are seen at several times.
 
-In a row whose edges are sorted by time, those up to a time are a prefix: one bisection finds where
-it ends, and a sampler of rows does the rest.
+In a row sorted by time, edges up to a time are a prefix, whose end one bisection finds.
 
 Two seeds with different times may see the same node with different edges, so a mini-batch numbers
-pairs (node, time). A hash table knows which pairs are in the list: an array with an entry for each
-would be larger than the graph.
+pairs (node, time). A hash table knows them: an array with an entry for each would be too large.
 """
 
 from __future__ import annotations

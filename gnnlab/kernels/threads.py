@@ -71,8 +71,7 @@ def run_chunks(work: Callable[[int, int], object], size: int, grain: int) -> Non
     try:
         drain()
     finally:
-        # All chunks are taken, so helpers that have not started are cancelled, not awaited:
-        # otherwise nested calls could deadlock.
+        # All chunks are taken: helpers that have not started are cancelled; waiting could deadlock.
         started = [future for future in futures if not future.cancel()]
         errors = [future.exception() for future in started]
     for error in errors:

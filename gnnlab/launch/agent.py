@@ -9,8 +9,7 @@ An agent is three processes. The *worker* executes the orders. Its child, the *r
 (:mod:`gnnlab.launch.runner`), starts servers and trainers; it is the only one that loads torch. The
 *guard* waits for the worker. Each ends all others' descendants when those are killed or stopped:
 the worker after the guard or the runner, the guard after the worker, and the runner after both. All
-of them are subreapers: orphans become their children, so descendants are found even after
-``setsid``.
+are subreapers: orphans become their children and are found even after ``setsid``.
 
 Each second the worker reads the states of its descendants. One that has been stopped for some
 seconds, by SIGSTOP, Ctrl-Z or a debugger, is reported as a failure, since all others wait for it.

@@ -70,7 +70,7 @@ def examine(request: dict[str, Any]) -> dict[str, Any]:
         "workspace": os.path.isdir(workspace) and os.access(workspace, os.W_OK),
         "is_shared": not mark or os.path.exists(os.path.join(workspace, mark)),
         "disk": shutil.disk_usage(existing or ".").free,
-        "gpus": _gpus(),
+        "gpus": _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines(),
         "processor": _processor(),
     }
     if request["part_config"]:
@@ -255,11 +255,6 @@ def _group_memory(root: str, group: str, version_1: str) -> list[int]:
 def _text(folder: str, name: str) -> str:
     with open(os.path.join(folder, name)) as file:
         return file.read()
-
-
-def _gpus() -> list[str]:
-    """Return the GPUs that the driver lists, whether or not torch can use them."""
-    return _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines()
 
 
 def partition(path: str, part: int | None) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The terminal output of a job: lines that processes print, above a table of hosts and roles.
 
-If the output is not a terminal, there is no table; one line is printed when all processes of a
-role on a host have reached the next state.
+If the output is no terminal, a line says when all processes of a role on a host reached a state.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ r"""Graph attention (GAT): a weighted sum over in-neighbors, with a learned weig
     \alpha_{uv} = \operatorname{softmax}_{u \to v}
         \operatorname{LeakyReLU}(a_l \cdot W h_u + a_r \cdot W h_v)
 
-Several heads compute this in parallel, each with its own weights; the caller concatenates or
-averages them.
+Several heads compute this, each with its own weights; the caller concatenates or averages them.
 """
 
 from __future__ import annotations

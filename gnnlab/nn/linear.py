@@ -1,8 +1,7 @@
 """Weights for many relations, with fewer parameters than a matrix per relation.
 
-With a full matrix for each of hundreds of relations, a model has too many parameters to train. Two
-remedies: every matrix is a linear combination of a few *basis* matrices, or every matrix is
-*block-diagonal*.
+A full matrix for each of hundreds of relations has too many parameters to train. Two remedies:
+linear combinations of a few *basis* matrices, or *block-diagonal* ones.
 """
 
 from __future__ import annotations

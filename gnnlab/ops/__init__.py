@@ -5,8 +5,6 @@ name of its own, such as ``u_mul_e_sum(g, x, w)`` or ``u_dot_v(g, x, y)``. ``spm
 take a relation (the structure of one edge type) where the others take a graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,7 @@
 """Edges grouped by one of their ends: the input of every reduction.
 
-A reduction needs the groups in one of two forms. A kernel for the CPU iterates group by group
-(``indptr``, ``order``); torch operators scatter each edge to its group (``index``). Each form is
-computed on first use.
+A reduction needs the groups in one of two forms, computed on first use. A kernel for the CPU
+iterates over groups (``indptr``, ``order``); torch operators scatter edges to groups (``index``).
 """
 
 from __future__ import annotations

@@ -36,8 +36,7 @@ def gsddmm(
     op : {"add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs"}
         ``dot`` is the inner product over the last dimension, which becomes 1.
     lhs_data, rhs_data : torch.Tensor, optional
-        One row per node or edge of its target; the dimensions after the first broadcast. The
-        operand that a copy does not use is None.
+        One row per node or edge of its target, None if unused; further dimensions broadcast.
     lhs_target, rhs_target : {"u", "v", "e"}
         Whether the rows of an operand belong to sources, destinations or edges.
 

@@ -1,8 +1,7 @@
 """The operators by torch operators: for GPUs without Triton, and everywhere for integers.
 
-No operator synchronizes with the host: sizes come from the graph, never from values. All messages
-are materialized, then scattered to their groups. A GPU adds in no fixed order, so sums are
-reproducible up to rounding only.
+No operator synchronizes with the host: sizes come from the graph, never from values. Messages are
+materialized, then scattered to their groups. A GPU adds in no fixed order.
 """
 
 from __future__ import annotations

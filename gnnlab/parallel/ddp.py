@@ -59,21 +59,18 @@ def init_process_group(
     """Join the process group of ``torch.distributed`` and return the device of this rank.
 
     With a GPU for each rank the backend is that of its maker, such as NCCL; otherwise gloo, through
-    main memory. Ranks of a launcher that shows each of them its own GPU only, as ``cuda:0``, have
-    one each, too.
+    main memory. A launcher may show each rank its own GPU only, as ``cuda:0``.
 
     Parameters
     ----------
     rank, world_size : int, optional
-        By default those of the launcher (``launch_processes``, torchrun); without a launcher the
-        group has one rank.
+        By default those of the launcher (``launch_processes``, torchrun), or a single rank.
     device : torch.device, optional
         By default a GPU if there is one.
     backend : str, optional
         "nccl" or "gloo", instead of the choice described above.
     init_method : str, optional
-        Rendezvous address of ranks without a launcher, such as ``"tcp://127.0.0.1:29501"``;
-        :func:`free_port` finds a port.
+        Rendezvous address without a launcher: ``"tcp://127.0.0.1:29501"``, see :func:`free_port`.
     timeout : float
         Seconds after which a rank stops waiting for another and raises an error.
 
@@ -152,8 +149,7 @@ def init_model(
 
     All ranks start from the parameters of rank 0. On CPUs, gradients are summed in the order of the
     ranks, so that a resumed run equals one that was not interrupted
-    (:mod:`gnnlab.parallel.rank_order`). The attribute ``module`` of the result is the model itself;
-    use that to evaluate on one rank.
+    (:mod:`gnnlab.parallel.rank_order`). To evaluate on one rank, use ``module`` of the result.
 
     Parameters
     ----------

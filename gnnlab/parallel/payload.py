@@ -103,8 +103,7 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
 
     While pickling, it is also registered as the process being started: torch and multiprocessing
     pass it the descriptors (of shared tensors, queues, pipes) that the process must inherit. If the
-    reader runs already and inherits nothing, set ``shares`` to False: then shared tensors are
-    copied as well.
+    reader runs already, set ``shares`` to False: then shared tensors are copied too.
     """
 
     shares = True

@@ -1,8 +1,7 @@
 """Ranks from a notebook cell: start them, show their output, and end them in every case.
 
 ``launch_processes(train, 4, graph)`` runs ``train(rank, 4, graph)`` in four processes and returns
-the four results. The processes end when the call returns, raises or is interrupted, and when the
-notebook's kernel ends, even if it is killed.
+the four results. They end when the call returns, raises or is interrupted, and with the kernel.
 
 Fresh interpreters are the default, since a notebook's kernel may have used the GPU, and since its
 threads do not survive a fork. :mod:`gnnlab.parallel.payload` passes the function to them.

@@ -1,8 +1,7 @@
 """One progress bar for all ranks.
 
-A rank counts its batches or epochs with :func:`track`; the process that started the ranks draws
-one bar, which shows the progress of the slowest rank. In a process that is not a rank, the same
-calls draw a bar there.
+A rank counts its batches or epochs with :func:`track`; the process that started the ranks draws one
+bar, that of the slowest rank. In a process that is no rank, the calls draw a bar there.
 """
 
 from __future__ import annotations

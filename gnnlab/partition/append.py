@@ -53,8 +53,7 @@ def append_partition(
 ) -> TableReport:
     """Append nodes and edges to a partition on disk, in place.
 
-    If the process is killed, the partition is as it was. Memory holds the graph's structure, and
-    the features of a part that has new rows.
+    If killed, the partition is as it was. Memory holds the structure and a part's features.
 
     Parameters
     ----------

@@ -2,8 +2,7 @@
 
 A good assignment cuts few edges, because a cut edge causes traffic in every epoch, and balances the
 work of the parts. ``metis`` is best at both. ``ldg`` needs no other package and much less memory;
-it comes close on graphs with communities, less so on others. ``random`` is the baseline: it cuts
-all but 1/K of the edges.
+it comes close on graphs with communities. ``random``, the baseline, cuts all but 1/K of the edges.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ METHODS = ("metis", "ldg", "random")
 _TOLERATED = 1.1  # load over share that METIS is allowed
 _PASSES = 10
 _MAX_CLASSES = 64
-# Graphs with more edges than this are thinned for METIS: on 64 million edges it takes 3 GB
-# less and cuts no more (docs/performance.md).
+# Graphs with more edges are thinned for METIS: 64 million take 3 GB less (docs/performance.md).
 THIN_FROM, THINNED_TO = 2**25, 12
 
 
@@ -48,15 +46,6 @@ def assign(
 
     Trainers p · T to p · T + T − 1 share part p, for T per machine; both arrays are the same where
     T is 1. Other arguments are as for :func:`gnnlab.partition.partition_graph`.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> from gnnlab.partition.assign import assign
-    >>> g = dgl.rand_graph(1000, 5000)
-    >>> part, trainer = assign(g, 4, "random", num_trainers_per_machine=2)
-    >>> part.shape, int((part == 3).sum()), sorted(set(trainer[part == 3].tolist()))
-    ((1000,), 250, [6, 7])
     """
     counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
     whole_number(num_parts, "num_parts", 1)

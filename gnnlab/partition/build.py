@@ -2,9 +2,8 @@
 
 First all nodes get new IDs, sorted by (part, old ID), so that a part owns a range of them. Then the
 edges are grouped by new destination, which gives each edge its new ID: its slot. An edge belongs to
-the part of its destination, so a part owns a range of slots as well. What a part stores is its
-ranges and the *halo*: the edges of other parts that touch its nodes, and all endpoints that other
-parts own.
+the part of its destination, so a part owns a range of slots as well. A part stores its ranges and
+the *halo*: edges of other parts that touch its nodes, and endpoints that others own.
 """
 
 from __future__ import annotations

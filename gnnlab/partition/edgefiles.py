@@ -20,6 +20,7 @@ from gnnlab.data.table import integer_chunks
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, check_file
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.partition.external import write_rows
 from gnnlab.partition.files import edge_type_name
 from gnnlab.system.bars import progress_bar
 
@@ -31,8 +32,7 @@ class EdgeFiles:
 
     By node type, ``counts`` are the numbers of nodes, and ``first`` the homogeneous IDs of the
     first ones; by edge type, ``num_edges`` are the numbers of edges, and ``into`` the in-degrees,
-    shape (N_dst,), int64. ``degrees`` counts in- and out-edges of each node of any type, shape
-    (N,).
+    shape (N_dst,), int64. ``degrees`` counts in- and out-edges of all nodes, shape (N,).
     """
 
     def __init__(self, folder: Path, counts: dict[str, int], chunk: int, progress: bool) -> None:
@@ -56,7 +56,7 @@ class EdgeFiles:
                 np.add.at(into, self._checked(pair[1], ends[1], where), 1)
                 for ids, ntype, file in zip(pair, ends, files, strict=True):
                     np.add.at(self.degrees, self._checked(ids, ntype, where) + self.first[ntype], 1)
-                    ids.astype(ids_dtype(self.counts[ntype])).tofile(file)
+                    write_rows(file, ids.astype(ids_dtype(self.counts[ntype])))
         self.num_edges[etype] = int(into.sum())
 
     def _paths(self, etype: EdgeType) -> list[Path]:
@@ -111,7 +111,7 @@ def _edge_chunks(
     elif _path(source).suffix == ".parquet":
         raise InvalidInput(
             f"{source}: expected .npy files, or .csv files of two columns of integers. Tables with "
-            "keys become a graph with gnnlab.data.graph_from_tables; partition_graph cuts it"
+            "keys are read by gnnlab.partition.partition_tables"
         )
     else:
         for table in integer_chunks(source, 2, below=below, progress=progress):

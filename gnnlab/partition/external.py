@@ -2,8 +2,7 @@
 
 The number of rows of each key is known beforehand, and hence the position of each key's rows in the
 sorted file. Incoming rows are appended to *buckets*, ranges of neighboring keys; at the end each
-bucket is sorted in memory. So every row is written twice and read once, always in long runs, and
-memory holds one chunk or one bucket.
+bucket is sorted in memory. So every row is written twice and read once, in long runs.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -20,12 +19,16 @@ from gnnlab import kernels
 from gnnlab.kernels.dtypes import ids_dtype
 
 
+def write_rows(file: BinaryIO, values: np.ndarray) -> None:
+    """Write an array; a full disk is an error, which numpy's ``tofile`` may hide."""
+    file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+
+
 class ExternalSort:
     """Group rows by key, stably, in files of a new folder.
 
     Rows of key k end up at ``indptr[k]`` to ``indptr[k + 1] - 1``. ``columns`` are dtypes by name,
-    perhaps with a shape, as ``np.dtype(("f4", (3,)))``. About ``bucket_rows`` are in memory at a
-    time.
+    perhaps with a shape, as ``np.dtype(("f4", (3,)))``. Memory holds about ``bucket_rows``.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class ExternalSort:
     def _write(self, name: str, row: int, values: np.ndarray) -> None:
         file = self._files[name]
         file.seek(row * self._dtypes[name].itemsize)
-        file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+        write_rows(file, values)
 
     def _read(self, name: str, lo: int, hi: int) -> np.ndarray:
         dtype = self._dtypes[name]

@@ -3,10 +3,9 @@
 METIS shrinks the graph by merging neighbors, cuts the small graph, and undoes the merging step by
 step, moving nodes over the border wherever that saves edges.
 
-It draws from ``rand()`` of C. All threads of a process share its state, so one number drawn by
-another thread, as by ZeroMQ's when it reconnects, would change the parts. METIS therefore runs in
-a forked child, which has one thread, and the parts follow from the seed alone. Windows has no
-fork: there METIS runs in this process.
+It draws from ``rand()`` of C. All threads of a process share its state, so a number drawn by
+another thread, such as ZeroMQ's, would change the parts. METIS therefore runs in a forked child,
+which has one thread; without fork (Windows), in this process.
 
 References
 ----------

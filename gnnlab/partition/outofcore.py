@@ -10,8 +10,9 @@ is, array for array, that of ``partition_graph``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,9 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import (
-    GNNLabError,
-    InvalidInput,
-    NotFound,
-    PartitionError,
-    file_error,
-    whole_number,
-)
-from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
+from gnnlab.data.from_tables import EdgeTable, NodeTable, TableReader, TableReport
+from gnnlab.errors import InvalidInput, NotFound, PartitionError, whole_number, writing
+from gnnlab.graph.names import ONE_ETYPE, EdgeType, check_name, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import (
     assign_ldg,
@@ -40,7 +35,7 @@ from gnnlab.partition.assign import (
 )
 from gnnlab.partition.build import Edges, IDMap, RenumberedGraph, renumber_nodes
 from gnnlab.partition.edgefiles import EdgeFiles, open_features, open_npy, release
-from gnnlab.partition.external import ExternalSort
+from gnnlab.partition.external import ExternalSort, write_rows
 from gnnlab.partition.files import edge_folder, edge_type_name, file_name, make_config, node_folder
 from gnnlab.partition.partition import check_type_names, parts_progress, write_part
 from gnnlab.partition.writer import PartitionWriter
@@ -49,6 +44,7 @@ from gnnlab.system.bars import progress_bar
 from gnnlab.system.staging import staging_folder
 
 _METHODS = ("ldg", "random")
+_REMEDY = "pass scratch= with a folder on another disk"
 StrPath = str | os.PathLike[str]
 
 
@@ -85,13 +81,11 @@ def partition_files(
     graph_name, num_parts, out_path, num_hops
         As for :func:`partition_graph`.
     part_method : {"ldg", "random"} or array, dict, path
-        An array is the part of each node, shape (N,), integers; a dictionary has one for each node
-        type; a path names a ``.npy`` file.
+        An array or ``.npy`` file is the part of each node, shape (N,), integers; or by type.
     balance_ntypes, balance_edges
         As for :func:`partition_graph`.
     node_data, edge_data : dict, optional
-        Feature name → ``.npy`` file with a row for each node or edge; for a typed graph, type →
-        such a dictionary.
+        Feature name → ``.npy`` file with a row for each node or edge; by type, if typed.
     chunk_edges : int
         How many edges are in memory at a time.
     scratch : path, optional
@@ -123,13 +117,14 @@ def partition_files(
     counts = dict(num_nodes) if isinstance(num_nodes, Mapping) else {"_N": num_nodes}
     counts = {ntype: counts[ntype] for ntype in sorted(counts)}
     sources = dict(edges) if isinstance(edges, Mapping) else {ONE_ETYPE: edges}
-    _check(counts, sources, num_parts=num_parts, num_hops=num_hops, chunk_edges=chunk_edges)
+    sizes = {"num_parts": num_parts, "num_hops": num_hops, "chunk_edges": chunk_edges}
+    _check(counts, sources, part_method, **sizes)
     if not isinstance(edges, Mapping):
         node_data, edge_data = {"_N": node_data or {}}, {ONE_ETYPE: edge_data or {}}
     node_files = open_features(node_data, counts, "node")
     with (
         PartitionWriter(out_path, graph_name, num_parts) as writer,
-        _scratch_errors(out_path, scratch),
+        writing(scratch or out_path, PartitionError, _REMEDY),
     ):
         # In the staging folder by default, so that it is removed with it.
         work = writer.staging / "scratch" if scratch is None else Path(scratch)
@@ -161,7 +156,94 @@ def partition_files(
             return writer.commit(make_config(graph_name, renumbered.book, method, num_hops))
 
 
-def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int) -> None:
+def partition_tables(
+    nodes: Mapping[str, NodeTable],
+    edges: Mapping[EdgeType, EdgeTable],
+    graph_name: str,
+    num_parts: int,
+    out_path: StrPath,
+    *,
+    duplicates: str = "error",
+    unknown: str = "error",
+    empty: str = "error",
+    chunk_rows: int = 1_000_000,
+    scratch: StrPath | None = None,
+    **options: Any,
+) -> tuple[Path, TableReport]:
+    """Cut the graph of tables into parts; of the edges, only a chunk is in memory.
+
+    The parts are those of ``partition_graph`` for :func:`gnnlab.data.graph_from_tables`.
+
+    Parameters
+    ----------
+    nodes, edges, duplicates, unknown, empty
+        As for :func:`gnnlab.data.graph_from_tables`. Nodes are read into memory. A table of edges
+        may also be a list of files, which are read one after another. A data frame is one chunk.
+    graph_name, num_parts, out_path, **options
+        As for :func:`partition_files`.
+    chunk_rows : int
+        How many rows of a file are in memory at a time.
+    scratch : path, optional
+        Folder for temporary files; by default beside the result.
+
+    Returns
+    -------
+    path : Path
+        The JSON file.
+    report : TableReport
+        For :func:`append_partition`.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> from gnnlab.data import EdgeTable, NodeTable
+    >>> from gnnlab.partition import load_partition, partition_tables
+    >>> folder = tempfile.mkdtemp()
+    >>> calls = pd.DataFrame({"from": ["Chi", "Ana", "Dan"], "to": ["Ana", "Bo", "Bo"]})
+    >>> calls.to_csv(f"{folder}/calls.csv", index=False)
+    >>> path, report = partition_tables(
+    ...     {"person": NodeTable({"name": ["Ana", "Bo", "Chi"]}, "name")},
+    ...     {("person", "calls", "person"): EdgeTable(f"{folder}/calls.csv", "from", "to")},
+    ...     "calls", 2, folder, part_method=[0, 1, 0], unknown="drop",
+    ... )
+    >>> print(report)
+    calls: edges dropped, whose ends are in no table: 1
+    >>> load_partition(path, 0)[0].ndata["orig_id"]
+    tensor([0, 2, 1])
+    """
+    sizes = {"num_parts": num_parts, "chunk_rows": chunk_rows}
+    _check(dict.fromkeys(nodes, 0), edges, options.get("part_method"), **sizes)
+    folder, report = Path(out_path if scratch is None else scratch), TableReport(empty=empty)
+    check_name(graph_name)
+    numbers = count()
+    with writing(scratch or out_path, PartitionError, _REMEDY):
+        folder.mkdir(parents=True, exist_ok=True)
+        with staging_folder(folder, f".{graph_name}-", ".tables") as work:
+            reader = TableReader(
+                report,
+                duplicates,
+                unknown,
+                rows=chunk_rows,
+                make=lambda: _Column(work / f"{next(numbers)}.npy", chunk_rows),
+            )
+            rows, ends = reader.read(nodes, edges)
+            path = partition_files(
+                {etype: (src, dst) for etype, (src, dst, _) in ends.items()},
+                {ntype: number for ntype, (number, _) in rows.items()},
+                graph_name,
+                num_parts,
+                out_path,
+                node_data={ntype: data for ntype, (_, data) in rows.items()},
+                edge_data={etype: data for etype, (_, _, data) in ends.items()},
+                scratch=work / "parts",
+                **options,
+            )
+    return path, report
+
+
+def _check(
+    counts: Mapping[str, int], sources: Mapping[Any, Any], method: Any, **numbers: int
+) -> None:
     for name, value in (*counts.items(), *numbers.items()):
         is_count = name in counts
         whole_number(value, f"num_nodes of type {name!r}" if is_count else name, int(not is_count))
@@ -174,24 +256,13 @@ def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int
             )
         for ntype in (etype[0], etype[2]):
             if ntype not in counts:
-                raise NotFound(f"num_nodes lacks type {ntype!r} of the edges {etype!r}")
+                raise NotFound(f"nodes or num_nodes lacks type {ntype!r} of the edges {etype!r}")
     check_type_names([*counts, *(etype[1] for etype in sources)])
-
-
-@contextmanager
-def _scratch_errors(out_path: StrPath, scratch: StrPath | None) -> Iterator[None]:
-    try:
-        yield
-    except GNNLabError:
-        raise
-    except OSError as error:
-        message = (
-            f"cannot write {error.filename or f'temporary files in {scratch or out_path}'}: "
-            f"{error.strerror or error}. What {out_path} held before is still there; free some "
-            "space, or pass scratch= with a folder on another disk"
+    if isinstance(method, str) and method not in _METHODS and not method.endswith(".npy"):
+        raise InvalidInput(
+            f"unknown part_method {method!r}; from files there are {describe(_METHODS)}, or pass "
+            "the part of each node as an array (METIS needs the graph in memory: partition_graph)"
         )
-        target = error.filename or scratch or out_path
-        raise file_error(error, target, message, PartitionError, "cannot_write") from error
 
 
 def _assign(
@@ -202,11 +273,6 @@ def _assign(
         method = open_npy(method)
     if not isinstance(method, str):
         return check_assignment(method, graph.counts, num_parts)
-    if method not in _METHODS:
-        raise InvalidInput(
-            f"unknown part_method {method!r}; from files there are {describe(_METHODS)}, or pass "
-            "the part of each node as an array (METIS needs the graph in memory: partition_graph)"
-        )
     classes = classes_of(graph.counts, balance_ntypes)
     if method == "random":
         return assign_randomly(classes, num_parts)
@@ -312,3 +378,28 @@ def _save_edges(
         for start in range(0, len(rows), step):
             file.write(torch.from_numpy(np.array(rows[start : start + step])))
             release([rows])
+
+
+class _Column:
+    """A ``.npy`` file that grows; its rows have one dtype."""
+
+    def __init__(self, path: Path, rows: int) -> None:
+        self.path, self.rows, self.count = path, rows, 0
+
+    def append(self, values: np.ndarray) -> None:
+        self.count, shape = self.count + len(values), values.shape[1:]
+        self.cells = np.dtype((values.dtype, shape))
+        header = {"descr": values.dtype.str, "fortran_order": False, "shape": (self.count, *shape)}
+        with open(self.path, "r+b" if self.path.exists() else "wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)  # padded: its length stays
+            self.start = file.tell()
+            file.seek(0, os.SEEK_END)
+            write_rows(file, values)
+
+    def take(self, function: Callable[[np.ndarray], np.ndarray] | None = None) -> Path:
+        with open(self.path, "r+b") as file:
+            file.seek(self.start)
+            while function and len(values := np.fromfile(file, self.cells, self.rows)):
+                file.seek(-values.nbytes, os.SEEK_CUR)
+                write_rows(file, function(values))
+        return self.path

@@ -1,8 +1,7 @@
 """One part of a partitioned graph, opened from disk.
 
-Local IDs number the nodes that the part owns (*inner*) from 0, then those of other parts that its
-edges touch (*halo*), in the order of their IDs. A part has all in-edges of its inner nodes; of halo
-nodes it has only those that touch the part.
+Local IDs number the part's own nodes (*inner*) from 0, then those of other parts that its edges
+touch (*halo*). A part has all in-edges of inner nodes, of halo nodes those that touch it.
 """
 
 from __future__ import annotations

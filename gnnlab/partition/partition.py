@@ -57,11 +57,9 @@ def partition_graph(
     Parameters
     ----------
     g : Graph
-        One or several types, with features; not modified. Also a ``Data`` or ``HeteroData`` of
-        PyG; see :func:`gnnlab.pyg.from_pyg`.
+        One or several types, with features; or a ``Data`` or ``HeteroData`` of PyG. Not modified.
     graph_name : str
-        Becomes part of file names: 1 to 100 bytes, without path separators or control
-        characters, not starting with a dot.
+        In names of files: 1 to 100 bytes, no path separator or control character, no dot first.
     num_parts : int
         K ≥ 1, usually the number of machines.
     out_path : path

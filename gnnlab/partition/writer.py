@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, file_error, writing
+from gnnlab.errors import InvalidInput, PartitionError, writing
 from gnnlab.graph.names import check_name
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
 from gnnlab.partition.files import JSON_ENTRIES, ArrayInfo
@@ -90,20 +90,7 @@ class ArrayFile:
 class PartitionWriter:
     """Write a partitioned graph atomically, to the folder of its JSON file, which is created.
 
-    Threads hash and write arrays while the caller makes the next ones. Leaving the ``with`` block
-    without :meth:`commit` changes nothing.
-
-    Examples
-    --------
-    >>> import tempfile, torch
-    >>> from pathlib import Path
-    >>> from gnnlab.partition.writer import PartitionWriter
-    >>> folder = tempfile.mkdtemp()
-    >>> with PartitionWriter(folder, "toy", 1) as writer:
-    ...     writer.save("part0/graph/x.npy", torch.arange(3))
-    ...     path = writer.commit({"graph_name": "toy", "num_parts": 1})
-    >>> path.name, sorted(p.name for p in Path(folder).iterdir())
-    ('toy.json', ['part0', 'toy.json'])
+    Threads hash and write arrays. Leaving the block without :meth:`commit` changes nothing.
     """
 
     def __init__(self, out_path: str | os.PathLike[str], graph_name: str, num_parts: int) -> None:
@@ -114,7 +101,7 @@ class PartitionWriter:
 
     def __enter__(self) -> PartitionWriter:
         """Clean up after killed processes, and create the new folders."""
-        with self._errors():
+        with writing(self.folder, PartitionError):
             self.folder.mkdir(parents=True, exist_ok=True)
             with locked(self.folder):
                 _clean_up_killed(self.folder)
@@ -147,27 +134,13 @@ class PartitionWriter:
                 os.close(self._lock)
 
     @contextmanager
-    def _errors(self, path: str = "") -> Iterator[None]:
-        try:
-            yield
-        except GNNLabError:
-            raise
-        except OSError as error:
-            target = path or error.filename or self.folder
-            message = (
-                f"cannot write {target}: {error.strerror}. What {self.folder} held before is still "
-                "there; free some space, or choose another folder"
-            )
-            raise file_error(error, target, message, PartitionError, "cannot_write") from error
-
-    @contextmanager
     def open(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> Iterator[ArrayFile]:
         """Open an array for writing block by block.
 
         ``path`` is that in the JSON file: ``part0/graph/…``, whatever the part's folder is called.
         """
         target = self._target(path)
-        with self._errors(str(target)):
+        with writing(target, PartitionError):
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "xb") as file:
                 array = ArrayFile(file, shape, dtype)
@@ -198,7 +171,7 @@ class PartitionWriter:
     def link(self, path: str, info: ArrayInfo) -> None:
         """Take an array of an older result as it is, by a hard link where there are such."""
         target = self._target(path)
-        with self._errors(str(target)):
+        with writing(target, PartitionError):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(info.file, target)
@@ -222,7 +195,7 @@ class PartitionWriter:
         """
         while self._waiting:
             self._waiting.popleft()[0].result()
-        with self._errors(), locked(self.folder):
+        with writing(self.folder, PartitionError), locked(self.folder):
             self._publish(config, self._folders)
             names = _free_names(self.folder, self.graph_name, self._num_parts)
             if len(names[0]) < len(self._folders[0]):  # those of the older result are free now
@@ -256,8 +229,7 @@ def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.
 
     Each file is replaced at once, the JSON file last. If the process is killed before that, a
     checksum differs, and opening the part says so. ``arrays`` are all that the partition has under
-    the prefix, as "part0/node_data/", afterwards, by path in the JSON file; they may be mapped from
-    the replaced files.
+    the prefix, as "part0/node_data/", afterwards, by path; they may be mapped from the old files.
     """
     content = json.loads(part_config.read_text("utf-8-sig"))
     part, kind, _ = prefix.split("/")

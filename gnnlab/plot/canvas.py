@@ -1,7 +1,6 @@
 """Shared by all figures: colors, axes, nodes, arrows, and readable units.
 
-The colors can be told apart with each of the three kinds of color blindness, as simulated by the
-model of Machado et al.
+The colors can be told apart with each kind of color blindness, by the model of Machado et al.
 
 References
 ----------
@@ -195,14 +194,11 @@ def node_positions(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> li
         positions = []
     wrong = len(positions) != g.num_nodes() or any(len(position) != 2 for position in positions)
     if wrong or (not isinstance(pos, Mapping) and len(pos) != len(positions)):
+        found = f"shape {tuple(pos.shape)}" if hasattr(pos, "shape") else f"{len(pos)} entries"
         raise InvalidInput(
-            f"pos must give x and y of each of the {g.num_nodes()} nodes; found {_shape(pos)}"
+            f"pos must give x and y of each of the {g.num_nodes()} nodes; found {found}"
         )
     return positions  # type: ignore[return-value]
-
-
-def _shape(pos: Any) -> str:
-    return f"shape {tuple(pos.shape)}" if hasattr(pos, "shape") else f"{len(pos)} entries"
 
 
 def _spring(g: Graph, owner: Sequence[int] | None) -> list[Position]:

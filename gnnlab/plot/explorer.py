@@ -1,8 +1,7 @@
 """Interactive figures: sliders for the arguments of a plotting function, with a static fallback.
 
-A widget needs a running kernel: on GitHub, or in a page made by nbconvert, it is not shown. So an
-explorer has two representations, of which each frontend shows the one that it supports: the widget,
-or a static image of a few settings.
+A widget needs a running kernel, which GitHub and pages of nbconvert lack. So a frontend shows the
+widget, or a static image of a few settings.
 
 References
 ----------
@@ -41,8 +40,7 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
     Parameters
     ----------
     function : callable
-        Takes the controls as keyword arguments and returns a matplotlib figure or axes, as the
-        functions of ``gnnlab.plot`` do.
+        Takes the controls as keyword arguments and returns a figure or axes of matplotlib.
     **controls
         Name of an argument → its values: ``(low, high)`` or ``(low, high, step)`` of integers, a
         list, or a dictionary of labels → values. The initial value is the default of the
@@ -72,8 +70,7 @@ class Explorer:
         The figure as PNG.
     widget : ipywidgets.VBox or None
         Controls, picture, and a message: the last error, or that a slow figure is being drawn.
-        None without ipywidgets: then there is no ``picture`` either, and a control only has its
-        value.
+        None without ipywidgets: then there is no ``picture``, and a control only has its value.
     """
 
     def __init__(self, function: Callable[..., Any], controls: Mapping[str, Any]) -> None:
@@ -165,8 +162,7 @@ class Explorer:
     def static(self) -> bytes:
         """Return an image (PNG) of up to four settings: the fallback without a running kernel.
 
-        The first two controls take their lowest and highest values; a single control takes four
-        values. The others keep their current values.
+        The first two controls take lowest and highest values, a single one four; others stay.
         """
         several = 4 if len(self._options) == 1 else 2
         ranges = [_ends(options, several) for options in list(self._options.values())[:2]]

@@ -33,8 +33,7 @@ def speedup(
     machines : sequence of int
         Numbers of machines, ascending. Speed-up is relative to the first one.
     seconds : sequence of float, or dict of str to sequence of float
-        Time of the same work on each number of machines; a dictionary gives several curves by
-        name.
+        Time of the same work on each number of machines; curves by name, if a dictionary.
 
     Examples
     --------
@@ -102,8 +101,7 @@ def time_parts(
     Parameters
     ----------
     parts : dict of dict
-        Number of machines, or any other name of a bar → kind of work → seconds. Kinds are stacked
-        in the order in which they first appear.
+        Number of machines, or other name of a bar → kind of work → seconds, stacked in that order.
     top : float, optional
         Upper end of the time axis in seconds. Figures with the same value can be compared.
 

@@ -13,8 +13,6 @@ References
 Fey and Lenssen, "Fast Graph Representation Learning with PyTorch Geometric", RLGM 2019.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -60,8 +60,7 @@ def random_walk(
     Returns
     -------
     traces : torch.Tensor
-        Shape (walks, steps + 1): the nodes of each walk; −1 after a walk has ended early, for
-        instance at a node without out-edges.
+        Shape (walks, steps + 1): the nodes of each walk; −1 where it has ended early.
     eids : torch.Tensor
         Only with ``return_eids``. Shape (walks, steps); −1 as above.
     types : torch.Tensor
@@ -176,8 +175,7 @@ class RandomWalkNeighborSampler:
     num_neighbors : int
         Most nodes that are kept for each seed; of equal counts, lower IDs first.
     metapath : sequence of edge types, optional
-        Edge types of one traversal; it must end at the node type where it starts. Not needed with
-        one edge type.
+        Edge types of one traversal, back to the node type of its start, if there are several.
     weight_column : str
         Name of the edge feature that counts how many walks ended at the neighbor.
 
@@ -221,8 +219,7 @@ class RandomWalkNeighborSampler:
     def __call__(self, seed_nodes: Any) -> Graph:
         """Return a graph with an edge from each neighbor to its seed.
 
-        It has one edge type, on all nodes of the seeds' type. A seed can be its own neighbor, since
-        walks may return to it.
+        It has one edge type, on all nodes of the seeds' type. A seed can be its own neighbor.
         """
         num_nodes = self.G.num_nodes(self.ntype)
         seeds = read_ids(seed_nodes, num_nodes, "node", self.G.device).long()

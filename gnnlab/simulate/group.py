@@ -48,8 +48,7 @@ def exchange(
     """Contribute a value, which must not change later; return the values of all ranks.
 
     All ranks must make the same calls in the same order, ``what``. ``num_bytes`` are those that a
-    ring all-reduce would sum for this call, 0 for a barrier; ``kind`` is that of the event that the
-    replay makes of it.
+    ring all-reduce would sum for this call, 0 for a barrier; ``kind`` is that of the event.
     """
     if not me.in_group:
         raise InvalidInput(
@@ -170,16 +169,8 @@ def _barrier(
     exchange(me, "barrier", None, kind="wait")
 
 
-def _get_rank(me: VirtualRank, group: Any = None) -> int:
-    return me.rank if me.in_group else _no_group("get_rank")
-
-
 def _get_world_size(me: VirtualRank, group: Any = None) -> int:
     return len(me.scheduler.ranks) if me.in_group else _no_group("get_world_size")
-
-
-def _get_backend(me: VirtualRank, group: Any = None) -> str:
-    return "gloo" if me.in_group else _no_group("get_backend")
 
 
 def _no_group(what: str) -> Any:
@@ -201,8 +192,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "broadcast": _broadcast,
     "broadcast_object_list": _broadcast_object_list,
     "destroy_process_group": _destroy_process_group,
-    "get_backend": _get_backend,
-    "get_rank": _get_rank,
+    "get_backend": lambda me, group=None: "gloo" if me.in_group else _no_group("get_backend"),
+    "get_rank": lambda me, group=None: me.rank if me.in_group else _no_group("get_rank"),
     "get_world_size": _get_world_size,
     "init_process_group": _init_process_group,
     "is_initialized": lambda me: me.in_group,

@@ -33,8 +33,7 @@ class Network:
         TCP, encryption. Measured on one machine at 1 Gbit/s: 5e-10, encrypted 1.5e-9.
     per_round : float
         Processor seconds that a round of an all-reduce costs each trainer: system calls, waking
-        threads, and DistributedDataParallel's own work; 0 by default. R trainers need 2 (R − 1)
-        rounds.
+        threads, DDP's own work; 0 by default. R trainers need 2 (R − 1) rounds.
     queue : float
         Seconds that a packet waits, in addition to ``latency``, for each transfer that uses the
         link it leaves on; 0 by default, as with a queue of its own for each connection.

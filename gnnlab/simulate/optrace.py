@@ -3,8 +3,7 @@
 A trainer has one *track* for its main thread, and one for each of its samplers or its prefetch
 thread. The ops on a track are measured work, requests to servers with their sizes, and points where
 the track waits: for the other trainers, or for a mini-batch that another track makes. How long
-requests and waiting take depends on the network. :mod:`gnnlab.simulate.replay` computes it
-afterwards from the same op trace, for any network.
+requests and waiting take, :mod:`gnnlab.simulate.replay` computes for any network.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class RoundTrip:
     """Messages to servers, all sent at once, and their replies.
 
     ``out`` and ``back`` are machine → bytes of requests and of replies, ``serve`` machine → seconds
-    that its servers compute, and ``here`` the seconds of work that the asking process does while it
-    waits.
+    that its servers compute, and ``here`` the seconds that the asking process works meanwhile.
     """
 
     kind: str
@@ -97,8 +95,7 @@ class Track:
 class Recorder:
     """Records the op traces of one trainer, by name; the first is that of the main thread.
 
-    ``clock`` returns processor seconds, by default those of this thread. ``step`` is the number of
-    the mini-batch that the trainer computes on.
+    ``clock`` returns processor seconds, by default of this thread. ``step`` is the mini-batch.
     """
 
     def __init__(

@@ -5,8 +5,7 @@ request costs the client some work, then a round trip, then the servers compute,
 sent: out of each sending machine and into each receiving machine, which also costs processor time
 on both sides; beside that, the client copies rows of its own machine. A barrier ends when all ranks
 have reached it. An all-reduce is a ring of all ranks in rank order, so one rank of each machine
-sends to the next machine. Activities that need the same link or processor share it by max-min
-fairness (:mod:`gnnlab.simulate.flow`).
+sends to the next one. Links and processors are shared fairly (:mod:`gnnlab.simulate.flow`).
 
 The model leaves out queues in the switch, TCP's slow start, and contention between processes for
 anything but processors: caches and memory bandwidth.
@@ -184,8 +183,7 @@ class _Replay:
         yield from self._move(amounts, sum(out.values()) + sum(back.values()))
 
     def _move(self, amounts: Mapping[int, float], num_bytes: float) -> _Steps:
-        # The unit is what one processor sends in a second, so that on a shared processor sending
-        # gets the same share as computing.
+        # The unit is what a processor sends in a second: sending and computing share it equally.
         size = num_bytes * (self.network.per_byte or _MIN_PER_BYTE)
         if size > 0:
             yield size, {resource: a / size for resource, a in amounts.items()}

@@ -69,8 +69,7 @@ class SimulationResult:
     def parts(self) -> dict[str, float]:
         """A trainer's time by kind: kind of event → mean seconds of a trainer.
 
-        Kinds are "sample", "fetch", "compute", "allreduce" and "wait" (for other trainers or for a
-        mini-batch).
+        Kinds are "sample", "fetch", "compute", "allreduce" and "wait" (for trainers or a batch).
         """
         return self.timing.parts
 

@@ -3,11 +3,9 @@
 Each virtual rank is a thread. A rank runs until it reaches a rendezvous that other ranks have not
 reached; then the next rank that is not blocked runs. So exactly one thread runs at a time: what a
 rank computes can be timed, and every run is scheduled the same way. When all ranks are blocked or
-finished and some rendezvous is incomplete, the run is a deadlock and fails at once; real processes
-would notice it only by a timeout.
+finished and some rendezvous is incomplete, the run is a deadlock and fails at once.
 
-Each rank has its own random generators and environment variables, as a process has. They are saved
-and restored when the running rank changes.
+Each rank has its own random generators and environment variables, saved when the rank changes.
 """
 
 from __future__ import annotations

@@ -67,8 +67,7 @@ class Simulation:
         Cores that all machines share, where one computer runs them all.
     slowdown : dict, optional
         Kind of work ("sample", "fetch", "compute", "serve") → how many times the processor seconds
-        measured here it takes on the machines, as where they are slower, or where processes share
-        memory bandwidth and caches. 1 by default.
+        measured here it takes on the machines, for instance if they are slower. 1 by default.
     threads : int
         Number of threads that each trainer computes with.
     cache_bytes : int
@@ -88,8 +87,7 @@ class Simulation:
         How a graph is partitioned; see ``partition_graph``.
     features : dict, optional
         Feature → (shape of a row, dtype). These node features replace those of the same name. They
-        are zeros that take no memory, but their bytes are counted, which shows what wider or
-        narrower features would cost.
+        are zeros that take no memory, but their bytes are counted.
 
     Attributes
     ----------

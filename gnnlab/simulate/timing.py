@@ -17,8 +17,7 @@ from gnnlab.trace import Event
 class Epoch:
     """A loader's pass over its batches, from the first rank's begin to the last rank's end.
 
-    ``steps`` is the largest number of mini-batches of a rank, and ``parts`` kind → mean seconds of
-    a trainer.
+    ``steps`` is the most mini-batches of a rank, ``parts`` kind → mean seconds of a trainer.
     """
 
     start: float
@@ -32,8 +31,7 @@ class Timing:
     """Start and duration of everything in a run; ``seconds`` until the last trainer ends.
 
     ``events`` are sorted by start, from 0. ``parts`` is kind → mean seconds of a trainer's main
-    thread. The time that it waits for a mini-batch counts under the kind of what the sampler or
-    prefetch thread does meanwhile.
+    thread. Waiting for a mini-batch counts as what its maker does meanwhile.
     """
 
     seconds: float = 0.0

@@ -22,8 +22,7 @@ from gnnlab.errors import InvalidInput
 def kind() -> str | None:
     """Return the device type of this machine's accelerators, None if there are none.
 
-    Does not initialize them: torch's ``is_available()`` starts CUDA's driver, which no forked child
-    can use.
+    Does not initialize them, as torch's ``is_available()`` does, for the sake of forked children.
     """
     found = torch.accelerator.current_accelerator() if count() else None
     return None if found is None else found.type
@@ -115,8 +114,7 @@ def can_record(device: torch.device) -> bool:
 def recorded(body: Callable[[], torch.Tensor], device: torch.device) -> Callable[[], torch.Tensor]:
     """Record the kernels that ``body`` launches; return a function that launches them again.
 
-    Its result is the tensor that ``body`` returned, with new values. On other devices than those of
-    CUDA, return ``body`` itself.
+    Its result is the tensor that ``body`` returned, with new values. Without CUDA, return ``body``.
     """
     if not can_record(device):
         return body

@@ -13,8 +13,7 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
 
     It draws nothing unless ``show``, with ``TQDM_DISABLE=1`` in the environment (tqdm's own bars in
     notebooks do not read that), within ``redirect_stdout(None)`` in a notebook, and in all ranks of
-    a machine but the first. Options are those of tqdm; ``delay`` is 1 second by default, so that
-    short work gets no bar.
+    a machine but the first. Options are those of tqdm; ``delay`` is 1 second by default.
     """
     from tqdm.auto import tqdm
 

@@ -79,8 +79,7 @@ def circle(sizes: Mapping[str, int], edges: Iterable[tuple[int, int]]) -> str:
 def bipartite(num_src: int, num_dst: int, edges: Iterable[tuple[int, int]]) -> str:
     """Draw a block: destinations in the upper row, below them the sources that they read.
 
-    Edges are pairs of a source and a destination, each counted from 0 on its side; for the result
-    see :func:`circle`.
+    Edges are pairs of source and destination, counted from 0 on each side; see :func:`circle`.
     """
     step, width = 34, max(34 * max(num_src, num_dst), 180)
     places = [

@@ -5,9 +5,8 @@
     gnnlab export --check my_project
 
 The copy is yours: change it. --check says which copies below a folder you have changed, and of
-which this gnnlab has a newer version. Copying again brings an unchanged copy up to date; a changed
-one is overwritten only with --force. dist_graph_simulator comes with block_sampler.py, which it
-imports.
+which this gnnlab has a newer version. Copying again updates an unchanged copy; a changed one is
+overwritten only with --force. dist_graph_simulator comes with block_sampler.py.
 """
 
 from __future__ import annotations
@@ -140,8 +139,7 @@ def _numbers(version: str) -> list[int]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status.
 
-    It is 1 after an error, if a changed copy was not overwritten, and if ``--check`` finds a copy
-    of which this gnnlab has a newer version.
+    It is 1 after an error, if a changed copy was not overwritten, or ``--check`` found an old one.
     """
     parser = command_parser("export", __doc__, 2)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a helper of --list")

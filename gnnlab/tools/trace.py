@@ -3,8 +3,7 @@
     gnnlab launch --trace events … "python3 train_dist.py"
     gnnlab trace events -o trace.json
 
-The table gives seconds by role and kind of work. The file is for https://ui.perfetto.dev, or
-chrome://tracing.
+The table gives seconds by role and kind of work. The file is for https://ui.perfetto.dev.
 """
 
 from __future__ import annotations

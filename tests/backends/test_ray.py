@@ -1,7 +1,6 @@
 """Jobs on a Ray cluster of three hosts: same results as elsewhere, same promises at every fault.
 
-One cluster serves all tests, since it takes a minute to come up; the test that destroys it is the
-last one.
+One cluster, which takes a minute to come up, serves all tests; the last one destroys it.
 """
 
 from __future__ import annotations

@@ -398,11 +398,9 @@ def dense_graph(layer, adj, feat):
     for v in range(adj.shape[0]):
         row = feat.new_zeros(layer.weight.shape[1])
         for u in range(adj.shape[1]):
-            factor = {
-                "both": 1 / (inner[v] * outer[u]).sqrt(),
-                "right": 1 / inner[v],
-                "none": 1.0,
-            }[layer.norm]
+            factor = {"both": 1 / (inner[v] * outer[u]).sqrt(), "right": 1 / inner[v], "none": 1.0}[
+                layer.norm
+            ]
             row = row + adj[v, u] * factor * (feat[u] @ layer.weight)
         rows.append(row)
     out = torch.stack(rows)
@@ -460,9 +458,7 @@ def sort_pooling(layer, g, feat):
 def weight_and_sum(layer, g, feat):
     """graph by graph, a product of vector and matrix"""
     linear = layer.atom_weighting[0]
-    return torch.cat(
-        [(linear(rows).sigmoid().T @ rows) for rows in per_graph(g, feat)],
-    )
+    return torch.cat([(linear(rows).sigmoid().T @ rows) for rows in per_graph(g, feat)])
 
 
 def attention_pooling(layer, g, feat, get_attention=False):

@@ -1,7 +1,5 @@
 """Wrong arguments of compat's functions; tests/test_arguments.py says how they are tested."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Mini-batches by torch's own DataLoader, with DGL's older collators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """``dgl.data``: life cycle of the base class, downloads from a server here, archives, info."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Data sets made ready for a task: about nodes, about edges, about whole graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

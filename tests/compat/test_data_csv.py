@@ -1,7 +1,5 @@
 """``CSVDataset`` on the guide's layouts (chapter 4.6), against graphs written out by hand."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """Generated data sets against networkx, and against what their definition says."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

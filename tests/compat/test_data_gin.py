@@ -1,7 +1,5 @@
 """Text files of many small graphs, on toys."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

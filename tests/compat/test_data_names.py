@@ -1,7 +1,5 @@
 """Data sets under DGL's names, files of tensors, and splits of data sets."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

@@ -1,7 +1,5 @@
 """AIFB, MUTAG, BGS and AM on toys of the same layout, with every form of N-Triples."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

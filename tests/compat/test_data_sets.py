@@ -1,7 +1,5 @@
 """DGL's data sets, on small archives of the same layout from a server here."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import io

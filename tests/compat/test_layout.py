@@ -1,7 +1,5 @@
 """``import dgl`` gives gnnlab, by all module paths that programs written for DGL use."""
 
-from __future__ import annotations
-
 from tests.helpers import run_script
 
 NAMED = """

@@ -1,7 +1,5 @@
 """``dgl.utils`` and ``dgl.base``: the helpers that layers of programs use."""
 
-from __future__ import annotations
-
 import gc
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Datasets as DGL code uses them, by name, from files, from a server, generated."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The digits files are what the script makes, and are found where they are."""
 
-from __future__ import annotations
-
 import runpy
 import shutil
 

@@ -1,7 +1,5 @@
 """The three files of the Facebook pages, on a toy of four pages; the real ones where they are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

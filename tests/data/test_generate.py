@@ -1,7 +1,5 @@
 """Generated graphs: sizes asked for, the shape of ogbn-products, the same for the same seed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Reddit's archive, on a toy of four posts; and the names by which old programs load data sets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

@@ -1,7 +1,5 @@
 """Splits: sizes, shares, no node twice, and the same nodes for ever."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What a model is to predict is in none of the blocks that it predicts from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Mini-batches of whole graphs."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import pytest

@@ -1,7 +1,5 @@
 """Blocks of all in-edges of a range of nodes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode

@@ -1,7 +1,5 @@
 """Ranks, MRR and Hits@k equal those of all scores in one matrix."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """initialize: its forms, what it sets, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

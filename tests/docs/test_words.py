@@ -1,7 +1,5 @@
 """Korean and Chinese guides use the words of the lessons' glossary."""
 
-from __future__ import annotations
-
 import csv
 import re
 

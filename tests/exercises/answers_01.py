@@ -53,13 +53,7 @@ RIGHT: dict[int, list[Any]] = {
     4: [no_reverse, lambda g: no_reverse(g).item(), by_sets],
 }
 WRONG: dict[int, list[tuple[Any, str]]] = {
-    1: [
-        (84, "1 seed"),
-        (64, "1 last hop"),
-        (125, "1 drawn again"),
-        (21, "1 two layers"),
-        (86, ""),
-    ],
+    1: [(84, "1 seed"), (64, "1 last hop"), (125, "1 drawn again"), (21, "1 two layers"), (86, "")],
     2: [
         ([2, 7, 8], "2 one layer"),
         ([2, 3, 7, 8], "2 one layer"),

@@ -85,10 +85,7 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         (lambda sizes: sizes / sum(sizes), "TypeError"),
     ],
     4: [
-        (
-            lambda rank, size, counts: (counts.sum(0)[0] / counts.sum(0)[1]).item(),
-            "4 alone",
-        ),
+        (lambda rank, size, counts: (counts.sum(0)[0] / counts.sum(0)[1]).item(), "4 alone"),
         (mean, "4 mean"),
         (lambda rank, size, counts: size * mean(rank, size, counts), "4 sum"),
         (on_rank_0, "4 every rank"),

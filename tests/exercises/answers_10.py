@@ -70,12 +70,7 @@ RIGHT: dict[int, list[Any]] = {
     8: [hours, lambda k, share, row: torch.tensor(hours(k, share, row) / k) * k],
 }
 WRONG: dict[int, list[tuple[Any, str]]] = {
-    1: [
-        (750_000, "1 itself"),
-        (916_000, "1 again"),
-        (1056, "1 one seed"),
-        (15_488, ""),
-    ],
+    1: [(750_000, "1 itself"), (916_000, "1 again"), (1056, "1 one seed"), (15_488, "")],
     2: [
         (30.72, "2 IDs"),
         (41.6, "2 remote"),

@@ -129,10 +129,7 @@ WRONG: dict[int, list[tuple[Any, str]]] = {
         (lambda right, drop: len(right) - 1, ""),
     ],
     5: [
-        (
-            lambda saved, wanted: [torch.cat([r for _, r in saved])[i] for i in wanted],
-            "5 order",
-        ),
+        (lambda saved, wanted: [torch.cat([r for _, r in saved])[i] for i in wanted], "5 order"),
         (backward, ""),
         (in_turn, ""),
         (lambda saved, wanted: [rows.sort(0).values for rows in move(saved, wanted)], ""),

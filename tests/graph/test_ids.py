@@ -12,8 +12,7 @@ import gnnlab as dgl
 NAN = float("nan")
 
 
-# Functions of IDs of the nodes or edges of a graph that has three of each; tests/test_arguments.py
-# has masks and IDs of some dtypes for all.
+# Functions of IDs in a graph of three nodes and edges; tests/test_arguments.py has masks, dtypes.
 CALLS: dict[str, Callable[[dgl.Graph, Any], Any]] = {
     "subgraph": lambda g, ids: g.subgraph(ids).ndata[dgl.NID],
     "edge_subgraph": lambda g, ids: g.edge_subgraph(ids).edata[dgl.EID],

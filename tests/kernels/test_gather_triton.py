@@ -1,7 +1,5 @@
 """The kernel that reads pinned rows, in Triton's interpreter: on the CPU, with numpy."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import pytest

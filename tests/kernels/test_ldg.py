@@ -1,7 +1,5 @@
 """LDG by hand on a path, and neighbors in both directions against sets."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

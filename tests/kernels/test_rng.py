@@ -1,7 +1,5 @@
 """Random numbers as functions of their names."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy
 import torch

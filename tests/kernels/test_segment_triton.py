@@ -1,10 +1,7 @@
 """The reductions for GPUs, in Triton's interpreter.
 
-The interpreter executes kernels with numpy, on tensors of the CPU, but does not check types;
-``test_triton_compiles.py`` does.
+The interpreter executes kernels with numpy; ``test_triton_compiles.py`` checks types.
 """
-
-from __future__ import annotations
 
 import importlib.util
 

@@ -1,7 +1,5 @@
 """The kernels for GPUs become machine code, which does not run: Triton checks all types."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

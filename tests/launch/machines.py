@@ -5,8 +5,7 @@ on its PATH. They share the file system and the processes of this computer, so p
 the home folder are what tells them apart. Nothing of the user's own ``~/.ssh`` is read or written.
 
 A tool under test runs plain ``ssh``, ``sftp`` and ``rsync``; with ``Cluster.env`` as its
-environment these know the keys of the machines. Strict host keys and batch mode are left to the
-tool.
+environment these know the keys of the machines. Host keys and batch mode are the tool's.
 """
 
 from __future__ import annotations

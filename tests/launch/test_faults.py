@@ -1,8 +1,7 @@
 """Real jobs that break: all ends within ten seconds, says what came first, and leaves nothing.
 
 Two machines that this computer plays, with a server and a trainer each, and a sampler where it is
-the one to break, in the middle of training. What each test prints tells the seconds and what was
-looked for.
+the one to break, in the middle of training. Tests print seconds and what was looked for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """TypedLinear and WeightBasis: values of DGL 2.1, a loop over rows, errors."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """EdgePredictor: values of DGL 2.1 for each operation, with and without a linear layer."""
 
-from __future__ import annotations
-
 import pytest
 
 from gnnlab.nn import EdgePredictor

@@ -1,7 +1,5 @@
 """Lessons and solutions use public names of gnnlab only, and state its constants correctly."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Ranks that have a device each: sampling there, one model, sums over ranks."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.accelerator import GPU, NAME

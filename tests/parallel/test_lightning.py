@@ -1,7 +1,5 @@
 """The program of docs/clusters.md "With Lightning": two ranks share an epoch, in equal steps."""
 
-from __future__ import annotations
-
 import json
 
 from tests.helpers import ROOT, free_port, run_processes

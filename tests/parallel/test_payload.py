@@ -1,7 +1,5 @@
 """Values that travel to processes: what is copied, what is mapped, what stays shared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -3,8 +3,6 @@
 The scripts are starters: what happens to them and to their ranks, the helper sees from outside.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -209,8 +209,7 @@ assign(dgl.rand_graph(10, 20), 2)
 def test_metis_can_mind_the_copies_instead_of_the_edges(communities):
     """The volume is how many (node, other part with a neighbor of it) there are.
 
-    With two parts to a community both have a choice: 2,269 at most against 2,330 at least, whatever
-    METIS draws.
+    With two parts to a community both have a choice: 2,269 at most against 2,330 at least.
     """
 
     def volume(objtype: str) -> int:

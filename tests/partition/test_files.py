@@ -451,7 +451,7 @@ def test_graphs_live_side_by_side_and_strange_files_stay(tmp_path: Path) -> None
 
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(PartitionError, match="cannot write"):
+    with pytest.raises(PartitionError, match="cannot be written"):
         partition_graph(ring(), "ring", 2, tmp_path / "file" / "out", part_method="random")
 
 

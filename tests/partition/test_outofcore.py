@@ -189,7 +189,7 @@ def npz(folder):
     [
         ("edges", lambda f: f / "no.npy", r"no\.npy"),
         ("edges", lambda f: f / "no.csv", r"no\.csv"),
-        ("edges", lambda f: f / "no.parquet", "graph_from_tables"),
+        ("edges", lambda f: f / "no.parquet", "partition_tables"),
         ("edges", lambda f: np.zeros((3, 2), int), "ndarray"),
         ("edges", lambda f: ([0, 1], [1, 0]), "list"),
         ("edges", npy([[0, 1, 2]]), r"bad\.npy: found shape \(1, 3\); expected \(E, 2\)"),

@@ -1,7 +1,5 @@
 """Reports count what the files hold; plans are near what partitioning takes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

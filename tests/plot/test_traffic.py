@@ -1,7 +1,5 @@
 """The byte matrix: row i, column j is what machine i got from machine j."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Graphs of PyG become graphs of gnnlab and return unchanged; importing gnnlab needs no PyG."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("torch_geometric", reason="needs torch-geometric: make test-clients")

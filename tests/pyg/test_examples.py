@@ -1,7 +1,5 @@
 """The examples for PyG's users run, and learn far more than guessing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

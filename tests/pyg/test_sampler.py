@@ -1,7 +1,5 @@
 """The sampler keeps what PyG promises of a mini-batch, and picks fairly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pairs of nodes without an edge."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Scripts and functions on a simulated cluster."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os

@@ -1,7 +1,5 @@
 """Processes with torch's threads end without an abort; other processes do not wait."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

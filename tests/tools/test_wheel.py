@@ -1,7 +1,5 @@
 """The wheel brings the lessons: built, unpacked elsewhere, copied by its command, and begun."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

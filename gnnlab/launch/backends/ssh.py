@@ -117,8 +117,7 @@ class Login:
 def run_there(argv: Sequence[str], text: str, timeout: float | None = None) -> str:
     """Run a command line of a backend, and return what it printed; raise LoginError if it fails.
 
-    ``timeout`` are seconds. A lost connection is detected without it, but not a login or a disk
-    that hangs.
+    ``timeout``, in seconds, is for a login or a disk that hangs, not for a lost connection.
     """
     options: dict[str, Any] = {"capture_output": True, "encoding": "utf8", "errors": "replace"}
     try:
