@@ -9,8 +9,6 @@ Graphs then have the methods that only DGL has (``methods.py``). No class of gnn
 gnnlab itself never imports this package.
 """
 
-from __future__ import annotations
-
 import sys
 
 from gnnlab.compat import lazy, transforms

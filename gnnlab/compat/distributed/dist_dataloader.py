@@ -24,6 +24,23 @@ from gnnlab.distributed.graph import DistGraph
 from gnnlab.errors import check_graph
 
 
+class _Epoch:
+    """An iterator with its loader's attributes; ``iter`` of one that was read begins an epoch."""
+
+    def __init__(self, loader: Any, batches: Iterator[Any]) -> None:
+        self._loader, self._batches, self._is_new = loader, batches, True
+
+    def __iter__(self) -> Iterator[Any]:
+        return self if self._is_new else iter(self._loader)
+
+    def __next__(self) -> Any:
+        self._is_new = False
+        return next(self._batches)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
 class _Steps:
     """Adds ``next(loader)``, which continues the epoch that ``iter(loader)`` began last.
 
@@ -33,18 +50,13 @@ class _Steps:
     _epoch: Iterator[Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        epoch: Iterator[Any] = super().__iter__()  # type: ignore[misc]
-        self._epoch = epoch
-        return epoch
+        self._epoch = super().__iter__()  # type: ignore[misc]
+        return _Epoch(self, self._epoch)
 
     def __next__(self) -> Any:
         if getattr(self._epoch, "gi_frame", None) is None:  # none has begun, or a loop ended it
             iter(self)  # type: ignore[call-overload]
-        try:
-            return next(self._epoch)  # type: ignore[arg-type]
-        except BaseException:
-            self._epoch = None
-            raise
+        return next(self._epoch)  # type: ignore[arg-type]
 
     @property
     def expected_idxs(self) -> int:
@@ -110,9 +122,8 @@ class NodeCollator:
 
     def collate(self, items: Sequence[Any]) -> Any:
         """Make a mini-batch from items of :attr:`dataset`."""
-        ids: Any
+        ids: Any = {}
         if isinstance(items[0], tuple):
-            ids = {}
             for name, i in items:
                 ids.setdefault(name, []).append(i)
         else:
@@ -232,11 +243,7 @@ def _remove_kwargs_dist(kwargs: dict[str, Any]) -> dict[str, Any]:
             "started with the job (gnnlab launch --num_samplers)",
             stacklevel=3,
         )
-    for name in (
-        *ours.OPTIONS_WITHOUT_EFFECT,
-        "use_prefetch_thread",
-        "use_alternate_streams",
-        "pin_prefetcher",
-    ):
+    of_dgl = ("use_prefetch_thread", "use_alternate_streams", "pin_prefetcher")
+    for name in (*ours.OPTIONS_WITHOUT_EFFECT, *of_dgl):
         kwargs.pop(name, None)
     return kwargs

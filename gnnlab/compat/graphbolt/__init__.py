@@ -11,8 +11,6 @@
 See DGL's user guide (2.x), chapter 6, "Stochastic Training on Large Graphs".
 """
 
-from __future__ import annotations
-
 from gnnlab.compat import lazy
 from gnnlab.compat.graphbolt import features, samplers  # noqa: F401 (they make methods of stages)
 

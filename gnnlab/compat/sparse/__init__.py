@@ -7,8 +7,6 @@ References
 DGL documentation, "dgl.sparse", and its notebooks on it.
 """
 
-from __future__ import annotations
-
 from gnnlab.compat import lazy
 
 _MODULES = {
