@@ -2,7 +2,7 @@
 
 ``load(NAME)`` returns a graph that is ready for training; ``load("digits")`` needs no network. A
 reader turns files into plain arrays (:class:`RawDataset`), and ``load`` makes a graph of them. The
-table of names, readers and URLs is ``catalog.py``. Other packages are imported where they are used.
+table of names, readers and URLs is ``catalog.py``. pandas, pooch and requests load when first used.
 """
 
 from typing import Any

@@ -51,7 +51,7 @@ class DatasetInfo:
     about : str
         What nodes, edges and classes are.
     read : callable
-        ``read(folder, progress, **options)`` returns a RawDataset; ``folder`` may be None.
+        ``read(folder, progress, **options)`` makes a RawDataset; ``folder`` is the user's, or None.
     files : dict
         URL → SHA-256, or None if none has been published.
     citation : str

@@ -38,8 +38,7 @@ def digits_folder() -> Path:
         if (folder / "raw").is_dir():
             return folder
     raise InvalidInput(
-        f"the digits data set is neither in {candidates[0]} nor in {candidates[1]}; install gnnlab "
-        "again"
+        f"the digits are neither in {candidates[0]} nor in {candidates[1]}; install gnnlab again"
     )
 
 

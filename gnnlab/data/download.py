@@ -5,7 +5,7 @@ because pooch's own downloader starts over after a broken connection and does no
 space. An incomplete download stays in ``NAME.part``. A later call resumes it, unless the file on
 the server has changed (``ETag`` or ``Last-Modified``, noted in ``NAME.part.version``). The file is
 renamed to ``NAME`` only when it is complete and its checksum is right. Without a published
-checksum, the SHA-256 of the first download is written to ``NAME.sha256`` and checked later.
+checksum, that of the first download is written to ``NAME.sha256`` and checked at every later use.
 
 :func:`local_files` and :func:`local_archive` are what data sets call: they return the folder that
 holds the files and download only what is missing.
@@ -71,7 +71,7 @@ def local_files(
 ) -> Path:
     """Return the folder that holds all files of a data set, after downloading those it lacks.
 
-    ``files`` holds URL → SHA-256, or None. Files in a user's own folder are not compared with it.
+    ``files`` holds URL → SHA-256, or None. Files already in the user's folder are used unchecked.
     """
     target = data_folder(name, folder)
     for url, sha256 in files.items():

@@ -26,7 +26,6 @@ from gnnlab.errors import InvalidInput, check_file, reading
 if TYPE_CHECKING:
     import scipy.sparse
 
-
 MOST_WORDS = 1_000_000
 EDGES, WORDS, TARGETS = ("facebook_edges.csv", "facebook.json", "facebook_target.csv")
 

@@ -24,10 +24,8 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import per_class_split
 from gnnlab.errors import InvalidInput, check_file
 
-_NEEDED = [
-    f"{name}_{part}" for name in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")
-]
-_NEEDED += ["labels"]
+_PARTS = ("data", "indices", "indptr", "shape")
+_NEEDED = [*(f"{name}_{part}" for name in ("adj", "attr") for part in _PARTS), "labels"]
 
 
 def read_citations(
@@ -88,8 +86,7 @@ def _matrix(
     path: Path, arrays: Mapping[str, np.ndarray], name: str, rows: int, columns: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Return (row, column, value) of each entry of a CSR matrix, and its number of columns."""
-    parts = ("data", "indices", "indptr", "shape")
-    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in parts)
+    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _PARTS)
     if shape.shape != (2,) or shape[0] != rows or columns not in (None, shape[1]):
         wanted = f"[{rows}, {columns or 'words'}]"
         raise InvalidInput(f"{path}: {name}_shape is {shape.tolist()}; expected {wanted}")

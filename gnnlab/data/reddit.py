@@ -2,7 +2,7 @@
 
 The archive holds two files. ``reddit_data.npz`` has ``feature``, ``label`` and ``node_types`` (1
 training, 2 validation, 3 test); ``reddit_graph.npz`` has the arrays of a scipy COO matrix, with
-each edge in both directions. With self-loops it may be ``reddit_self_loop_graph.npz``.
+each edge in both directions. With self-loops, its name may be ``reddit_self_loop_graph.npz``.
 
 References
 ----------
@@ -52,14 +52,13 @@ def _read_edges(folder: Path, num_nodes: int, self_loop: bool) -> list[np.ndarra
             f"{path}: shape is {arrays['shape'].tolist()}; expected {[num_nodes, num_nodes]}, "
             "the number of labels in reddit_data.npz"
         )
-    endpoints = [arrays["row"], arrays["col"]]
-    for ids in endpoints:
+    src, dst = arrays["row"], arrays["col"]
+    for ids in (src, dst):
         wrong = ids.dtype.kind not in "iu" or ids.ndim != 1
         if wrong or (ids.size and not 0 <= ids.min() <= ids.max() < num_nodes):
             raise InvalidInput(f"{path}: row and col must be node IDs 0 … {num_nodes - 1}")
-    src, dst = endpoints
     if self_loop and len(src) == len(dst) and not (src == dst).any():
         raise InvalidInput(
             f"{path}: holds no self-loops; unpack reddit_self_loop.zip there, or self_loop=False"
         )
-    return [ids.astype(np.int32) if num_nodes <= 2**31 else ids for ids in endpoints]
+    return [ids.astype(np.int32) if num_nodes <= 2**31 else ids for ids in (src, dst)]

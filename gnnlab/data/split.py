@@ -1,6 +1,6 @@
 """Split nodes into training, validation and test sets.
 
-Splits use numpy's ``RandomState``, whose streams are frozen: a seed gives one split everywhere.
+numpy guarantees the streams of ``RandomState``: a seed gives the same split with every version.
 
 References
 ----------
@@ -80,7 +80,6 @@ def per_class_split(
     ICML 2016 (these sizes). Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018
     (why to draw the split rather than to reuse one).
     """
-    random = np.random.RandomState(seed)
     counts = np.unique(label, return_counts=True)[1]
     needed = train_per_class * len(counts) + num_val + num_test
     if counts.min(initial=len(label)) < train_per_class or needed > len(label):
@@ -89,7 +88,7 @@ def per_class_split(
             f"validation and {num_test} for testing need {needed} nodes; found {len(label)}, "
             f"{counts.min(initial=len(label))} in the smallest class; ask for fewer"
         )
-    order = random.permutation(len(label)).astype(np.int64)
+    order = np.random.RandomState(seed).permutation(len(label)).astype(np.int64)
     train = np.concatenate(
         [order[label[order] == value][:train_per_class] for value in np.unique(label)]
     )

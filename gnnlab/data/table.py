@@ -86,7 +86,8 @@ def read_floats(
 ) -> np.ndarray:
     """Read a table of finite numbers: shape (rows, columns), float32.
 
-    By default lines are as long as the first one. The rest is as for :func:`read_integers`.
+    By default a line must hold as many numbers as the first one. There is no header; the other
+    arguments are as for :func:`read_integers`.
     """
     path = Path(path)
     table = _Rows(path, np.float32, "C", rows, rows_from)

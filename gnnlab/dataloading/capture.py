@@ -56,7 +56,7 @@ class CapturedTraining:
         blocks have padding rows after the real ones, also the last block, so take the first
         ``len(output_nodes)`` rows of the model's result and of the labels. It is Python code that
         runs once per capture: it must not read values of tensors (``.item()``, ``print``), nor
-        branch on them. All else that it reads, such as class weights, must stay the same tensor.
+        branch on them. Tensors that it reads, such as class weights, must stay the same objects.
     optimizer : torch.optim.Optimizer
         Those of the Adam family need ``capturable=True``. A learning rate that changes is a new
         capture, unless it is given as a tensor on the device.
@@ -207,8 +207,7 @@ class _PaddedBlocks:
         self.columns: dict[tuple[Any, ...], torch.Tensor] = {}
         self._sizes: _Sizes = {}
         self._places = {key: place for place, key in enumerate(room)}
-        device = like[0].device
-        self._on_device = torch.zeros(len(room), dtype=torch.int64, device=device)
+        self._on_device = torch.zeros(len(room), dtype=torch.int64, device=like[0].device)
         self.is_known = False  # whether all columns that the loss reads have been read
         self._edges: dict[tuple[int, Any], tuple[torch.Tensor, torch.Tensor, Any]] = {}
         for layer, block in enumerate(like):
@@ -248,8 +247,7 @@ class _PaddedBlocks:
         layer, side, kind, name = key
         values = getattr(self.like[layer], side)[kind][name]
         if key not in self.columns:
-            count = self.room[layer + (side == "dst_frames"), kind]
-            shape = (count, *values.shape[1:])
+            shape = (self.room[layer + (side == "dst_frames"), kind], *values.shape[1:])
             # Padding rows are like real ones, so that a gradient passes through them.
             self.columns[key] = (
                 values[:1].expand(shape).clone() if len(values) else values.new_zeros(shape)

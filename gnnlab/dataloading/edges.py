@@ -48,7 +48,8 @@ class EdgePredictionSampler(Sampler):
     Parameters
     ----------
     g_sampling : Graph, optional
-        Sample the blocks on this graph with the same nodes, such as the training edges alone.
+        Sample the blocks on this graph, which has the same nodes but edges (and edge IDs) of its
+        own, for instance the training edges alone.
     """
 
     def __init__(

@@ -3,7 +3,8 @@
 An executor takes a recipe and the tasks of an epoch, and yields the batches in order. Here are the
 training thread itself, a thread that prefetches (kernels release the global interpreter lock), and
 worker processes, which share the graph's memory. :mod:`gnnlab.distributed.sampler_processes` and
-:mod:`gnnlab.simulate.executors` have others. All make the same batches.
+:mod:`gnnlab.simulate.executors` have others. A batch is a function of its task, so all make the
+same batches.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class _Tasks:
 class _SampledBatches(torch.utils.data.Dataset[Any]):
     """What a worker process holds: its item at a task is the sampled batch, pickled.
 
-    torch would pickle it in a thread of the worker, whose error the loader would not see.
+    torch would pickle it in a thread of the worker; after an error there, the loader would hang.
     """
 
     def __init__(self, recipe: Recipe) -> None:

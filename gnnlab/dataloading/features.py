@@ -33,7 +33,7 @@ def attach_features(
     """Set the features of ``graph`` on each graph of a mini-batch, as lazy columns.
 
     Only graphs with original IDs get features; those that the sampler has set stay. ``sampled`` is
-    the batch before a move; ``fetch(frame, name, ids)`` returns rows on the device of the batch.
+    the batch before its move to a device, where ``fetch(frame, name, ids)`` returns rows.
     """
     sources = graph.node_frames()
     before = batch if sampled is None else sampled

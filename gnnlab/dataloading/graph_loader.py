@@ -45,7 +45,8 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
     collate_fn : callable, optional
         :func:`collate_graphs` by default.
     use_ddp, ddp_seed
-        Split the data set among the ranks of ``torch.distributed``, which shuffle alike.
+        Split the data set among the ranks of ``torch.distributed``; without it, a warning. The seed
+        of the shuffle is the same on all ranks.
     **kwargs
         ``batch_size``, ``shuffle``, ``drop_last``, … as for :class:`torch.utils.data.DataLoader`.
         Without ``generator``, shuffling depends on :func:`gnnlab.seed`.

@@ -1,7 +1,7 @@
 """Loaders: iterate over the mini-batches of an epoch.
 
 A loader shuffles the seeds, splits them into batches, calls a sampler for each, and attaches
-features. Sampling can run ahead of training (:mod:`gnnlab.dataloading.executors`).
+features. A thread or worker processes can sample ahead (:mod:`gnnlab.dataloading.executors`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DataLoader(Loader):
     prefetch : int, optional
         Mini-batches that a thread samples ahead if there are no workers; 0 samples in the training
         thread. By default 2 for samplers of this library and 0 for custom samplers, which may not
-        be thread-safe; a custom class may declare ``pure = True``, for itself alone.
+        be thread-safe; a custom class may declare ``pure = True``, which subclasses do not inherit.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.

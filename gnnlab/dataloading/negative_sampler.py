@@ -64,7 +64,7 @@ class NegativeSampler(ABC):
     def draw(self, g: Graph, etype: EdgeType, eids: torch.Tensor, key: int) -> _Pairs:
         """Draw pairs for edges of one type.
 
-        The IDs have shape (B,) and are in range; ``key`` is the 64-bit seed of this call.
+        The IDs have shape (B,) and are in range; ``key`` is the 64-bit seed of the random numbers.
         """
 
 
@@ -309,7 +309,8 @@ class Hard(NegativeSampler):
     negatives : tensor or DistTensor of shape (E, M), str, or dict of them by edge type
         As for :class:`Fixed`; −1 for none.
     num_hard : int, optional
-        Pairs to replace, k // 2 by default, by different entries of the edge's row, if any.
+        Pairs to replace, k // 2 by default, by different entries of the edge's row. Where there are
+        fewer, the sampler's pairs stay.
 
     Examples
     --------

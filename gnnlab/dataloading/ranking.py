@@ -6,8 +6,9 @@ equal score counts half, which gives the mean of the best and the worst rank.
 
 References
 ----------
-Names and ties as in OGB's ``Evaluator`` 1.3.6, ``update``, ``compute`` as in TorchMetrics. Filtered
-ranks: Bordes et al., "Translating Embeddings for Modeling Multi-relational Data", NeurIPS 2013.
+Names and ties as in OGB's ``Evaluator`` for link prediction (1.3.6); ``update`` and ``compute`` as
+in TorchMetrics. Filtered ranks: Bordes et al., "Translating Embeddings for Modeling
+Multi-relational Data", NeurIPS 2013.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def rank_among_all(
         The pairs, shape (B,).
     score : callable
         ``score(src, dst)`` returns the scores of all pairs of S sources and D destinations, shape
-        (S, D), for instance ``h[src] @ h[dst].T``. Round them where equal pairs should tie.
+        (S, D), for instance ``h[src] @ h[dst].T``. Products of floats may differ in the last bit:
+        round scores where equal pairs should tie.
     corrupt : {"tail", "head"}
         The end that is replaced: the destination, or the source.
     filtered : bool

@@ -143,9 +143,8 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
 
     def sample_frontier(self, layer_id: int, g: Graph, seed_nodes: Any) -> Graph:
         """Return a graph on all nodes of ``g`` with the edges of one layer to the seeds."""
-        name = type(self).__name__
         raise InvalidInput(
-            f"{name} defines neither sample_frontier(layer_id, g, seed_nodes) nor "
+            f"{type(self).__name__} defines neither sample_frontier(layer_id, g, seed_nodes) nor "
             "sample_blocks(g, seed_nodes, exclude_eids=None); define one of them"
         )
 

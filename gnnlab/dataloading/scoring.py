@@ -1,7 +1,8 @@
 """Answer requests: the output of a trained model for some nodes, now.
 
 All neighbors give the numbers of inference on the whole graph. A fanout bounds what a hub costs;
-with the same seed, a node gets the same neighbors. Over stored rows, the last layer reads one hop.
+with the same seed, a node gets the same neighbors. If the outputs of the layer before are stored,
+the last layer alone can answer, and reads one hop.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def score(
     sampler : BlockSampler
         ``MultiLayerFullNeighborSampler(num_layers)`` takes all neighbors.
     inputs : str, tensor, DistTensor, or dict of tensors by node type
-        Name of a node feature, or a row per node; outputs of the layer before for a last layer.
+        Name of a node feature, or a row per node. With outputs of the layer before, the model is
+        the last layer.
     seed : int
         The neighbors sampled for a node depend on the seed, the layer and its ID, so that its row,
         but for rounding, does not depend on other ``nodes``.
@@ -107,8 +109,7 @@ def score(
         near = _WithNewEdges(g, new_edges or {}, {t: len(rows) for t, rows in new.items()})
     answer = {}
     for ntype, given in node_dict(g, nodes).items():
-        bound = g.num_nodes(ntype) + len(new.get(ntype, ()))
-        ids = read_ids(given, bound, "node", g.device)
+        ids = read_ids(given, g.num_nodes(ntype) + len(new.get(ntype, ())), "node", g.device)
         distinct, places = torch.unique(ids, return_inverse=True)
         parts = []
         for seeds in distinct.split(batch_size):

@@ -1,7 +1,7 @@
 """The way of a mini-batch to a GPU.
 
 A *stream* is a queue of a GPU's work; work in two streams may run at the same time. The thread that
-makes batches has a stream of its own, so sampling and copies run beside the training. This is safe:
+makes batches has its own stream, so sampling and copies run beside training. What keeps this safe:
 
 * The stream first waits for what the training thread had queued when it asked for the batch, such
   as writes to features.
@@ -277,7 +277,7 @@ class Transfer:
 class _Structure:
     """Copies the tensors of a batch to a device together; later ones, of lazy columns, one by one.
 
-    The list of a layer's nodes begins that of the layer before: the same address is copied once.
+    A layer's list of nodes is a prefix of that of the layer before: an address is copied once.
     """
 
     def __init__(self, transfer: Transfer, here: torch.Tensor) -> None:

@@ -1,7 +1,7 @@
 """One graph on many machines.
 
 ``initialize`` joins the job, ``DistGraph`` opens a partitioned graph, and its features are
-``DistTensor``. In standalone mode one process has all parts: the program runs in a notebook.
+``DistTensor``. In standalone mode one process holds all parts: the same program runs in a notebook.
 """
 
 from gnnlab.distributed import optim, policies

@@ -254,8 +254,7 @@ class Client:
             return None
         if name not in cache.tables:
             there = self.description(name)
-            parts = self.transport.freeze(name) if there.is_gdata else []
-            cache.add(policy, name, there, parts)
+            cache.add(policy, name, there, self.transport.freeze(name) if there.is_gdata else [])
         return cache.tables[name]
 
     # ------------------------------------------------------------------ writes

@@ -4,7 +4,7 @@ Each connection carries one request at a time; further requests to the same serv
 have further connections, which are kept for later ones. If a server dies, its connections close at
 once; if its host cannot be reached, the kernel notices within four seconds. In both cases a waiting
 client raises an error within five seconds, which names the server. A server that keeps a request
-waiting is greeted on another connection, and is lost after fifteen seconds without an answer.
+waiting is greeted on another connection, and counts as lost if it does not answer for 15 seconds.
 
 After a short interruption, a pending request is sent again on a new connection under the same
 number: reads are idempotent, and servers remember the numbers of writes.

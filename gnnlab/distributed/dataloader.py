@@ -33,7 +33,7 @@ from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.names import NID
 from gnnlab.graph.neighbor import read_fanouts
 
-#: Options of ordinary loaders without effect: samplers start with the job, results are on CPUs.
+#: Accepted, but without effect: the job starts the samplers, and results are on the CPU.
 OPTIONS_WITHOUT_EFFECT = (
     *("num_workers", "persistent_workers", "prefetch_factor", "worker_init_fn"),
     *("multiprocessing_context", "timeout", "pin_memory", "use_ddp", "ddp_seed", "use_uva"),
@@ -136,7 +136,8 @@ class DistNodeDataLoader(_OfGraph, NodeDataLoader):
         Type-wise IDs: this trainer's share.
     **kwargs
         ``device``, ``batch_size``, ``shuffle``, ``drop_last``, ``seed``, … as for
-        :class:`gnnlab.dataloading.DataLoader`. Options of worker processes have no effect.
+        :class:`gnnlab.dataloading.DataLoader`. Options of worker processes are accepted and have no
+        effect: samplers are started with the job.
 
     Examples
     --------

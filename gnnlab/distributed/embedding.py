@@ -132,7 +132,8 @@ class DistEmbedding(TracedRows):
         Returns
         -------
         torch.Tensor
-            Shape (K, D), or that of ``idx`` followed by D; gradients are kept for the optimizer.
+            Shape (K, D), or that of ``idx`` followed by D. If gradients are enabled, those of the
+            rows are kept for the optimizer.
         """
         ids = as_tensor(idx, "row IDs", integers=True)
         flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))

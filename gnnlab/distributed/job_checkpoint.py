@@ -9,7 +9,8 @@ Rows are saved with the IDs of the graph before it was partitioned, so they move
 another partition of the graph, or one process. The first trainer of each machine reads files; where
 machines share no disk, every folder must be on one of them, and a state of a trainer on each.
 
-With the same partition and trainers, a run resumes where it was, else between two epochs only.
+With the same partition and number of trainers, a run resumes exactly where it was. With others it
+can resume between two epochs only.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
     **parts
         Under names of your choice: models, optimizers, loaders, any object with a ``state_dict()``;
         :class:`DistEmbedding`, :class:`DistTensor` and sparse optimizers, whose rows are saved by
-        their owners; plain values. The random generators' state is always added.
+        their owners; and plain values. The state of the random generators is added.
 
     Raises
     ------
     GNNLabError
-        A machine could not write, as its disk is full, say. The previous checkpoint is kept.
+        A machine could not write: its disk may be full. The previous checkpoint is kept.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
     Parameters
     ----------
     folder : path
-        With the folders ``machine-*`` of the job that saved, on a shared disk or any machine.
+        With all saved folders ``machine-*`` on a shared disk, or each on any machine of this job.
     **parts
         Objects to restore, under the names that they were saved with.
 
@@ -323,8 +324,7 @@ class _Place:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         transport = context.client_of().transport
-        remote = context.current().remote
-        self._remote = remote
+        remote = self._remote = context.current().remote
         self.rank, self.num_ranks = context.rank(), context.num_trainers()
         self.num_parts = transport.num_parts
         self.parts = [transport.local_part] if remote else list(range(transport.num_parts))
@@ -340,12 +340,10 @@ class _Place:
     def together(self, work: Callable[[], str | None], failure: str) -> list[str]:
         """Run ``work`` on every trainer, and return each result; if it fails on any, all raise."""
         problem: Exception | None = None
-        said = ""
         try:
-            said = work() or ""
+            said = f"+{work() or ''}"
         except Exception as error:
-            problem = error
-        said = f"+{said}" if problem is None else f"-{type(problem).__name__}: {problem}"
+            problem, said = error, f"-{type(error).__name__}: {error}"
         texts = self.meet(said)
         if isinstance(problem, GNNLabError) and not isinstance(problem, OSError):
             raise problem

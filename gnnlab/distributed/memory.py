@@ -41,7 +41,6 @@ try:
 except ImportError:  # Windows, where the simulator imports this module but creates no files
     fcntl = None  # type: ignore[assignment]
 
-
 _CAPACITY = 1 << 24  # bytes of the catalog, a sparse file
 _HEAD = struct.Struct("<QQ")  # version, odd during a write; length
 _OWNER = struct.Struct("<i")  # after it: ID of the writing process

@@ -33,7 +33,7 @@ class SparseOptimizer:
     rule : str
         A name in :data:`gnnlab.distributed.sparse_rules.RULES`.
     options : dict
-        Hyperparameters; ``optimizer.options["lr"]`` may be changed between steps.
+        Hyperparameters of the rule, such as ``options["lr"]``; may be changed between steps.
 
     Attributes
     ----------
@@ -197,8 +197,7 @@ class SparseOptimizer:
     def load(self, f: str | os.PathLike[str]) -> None:
         """Read the state that :meth:`save` wrote."""
         fields = {"rule": str, "options": dict, "embeddings": list}
-        state = read_state(f, _FORMAT, f"{type(self).__name__}.save", fields)
-        self.load_state_dict(state)
+        self.load_state_dict(read_state(f, _FORMAT, f"{type(self).__name__}.save", fields))
         self._wait()
 
     def _wait(self) -> None:
@@ -270,8 +269,7 @@ class SparseAdam(SparseOptimizer):
         eps: float = 1e-8,
     ) -> None:
         beta1, beta2 = betas
-        options = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps}
-        super().__init__(params, "adam", options)
+        super().__init__(params, "adam", {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps})
 
 
 def _nothing(weight: DistTensor) -> tuple[torch.Tensor, torch.Tensor]:

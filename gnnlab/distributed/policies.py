@@ -77,8 +77,7 @@ class Scored:
         if slots == 0:
             self._scores = self._scores[:0].copy()
         self._ways = min(_WAYS, slots)
-        sets = min(slots // _WAYS or 1, -(-self._num_rows // _WAYS))
-        self.num_slots = sets * self._ways
+        self.num_slots = min(slots // _WAYS or 1, -(-self._num_rows // _WAYS)) * self._ways
         self._held = np.full(self.num_slots, -1, numbers)
 
     def clear(self) -> None:
@@ -191,7 +190,8 @@ class EpochReads:
     Attributes
     ----------
     rows, following : ndarray
-        Shape (requests,), int64 and int32: row, and next batch that needs it, or ``NEVER``.
+        Shape (requests,), int64 and int32: row, and number of the next batch that needs it again,
+        or ``NEVER``.
     first : ndarray
         Shape (num_rows,), int32: number of the first batch that needs a row, or ``NEVER``.
 

@@ -38,8 +38,7 @@ def out_degrees(g: GraphSchema, u: Any = ALL, etype: str | EdgeType | None = Non
 
 def _degrees(g: GraphSchema, nodes: Any, etype: str | EdgeType | None, inward: bool) -> Any:
     end = 2 if inward else 0
-    named = etype is not None or g.is_homogeneous
-    name = g.to_canonical_etype(etype) if named else None
+    name = g.to_canonical_etype(etype) if etype is not None or g.is_homogeneous else None
     bound = g.num_nodes(name[end] if name else None)
     ids = torch.arange(bound) if is_all(nodes) else read_ids(nodes, bound, "node")
     if name:
@@ -119,7 +118,7 @@ def reverse_edges(
 ) -> torch.Tensor:
     """Return the reverse edges: those of another type with the same ID in the user's graph.
 
-    Partitioning renumbers types separately, so an edge and its reverse have different IDs then.
+    Partitioning renumbers types separately; an edge and its reverse then have different IDs.
 
     Returns
     -------

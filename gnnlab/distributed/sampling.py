@@ -232,9 +232,8 @@ def _in_edges_of(
     ends, dst = torch.unique(read_ids(v, g.num_nodes(name[2]), "node").long(), return_inverse=True)
     fanouts = {each: -1 if each == name else 0 for each in g.canonical_etypes}
     ptr, edges, sources, _ = request_layer(g.client, {name[2]: ends}, fanouts, key=0)[name]
-    csc = Adjacency(ptr, sources)
-    relation = Relation(g.num_nodes(name[0]), len(ends), csc=csc)
     sizes = {"u": g.num_nodes(name[0]), "v": len(ends)}
+    relation = Relation(g.num_nodes(name[0]), len(ends), csc=Adjacency(ptr, sources))
     return Graph(sizes, {("u", "e", "v"): relation}), src, dst, edges()
 
 

@@ -2,7 +2,7 @@
 
 The servers of a machine share its part in memory. Each answers reads of any row and applies writes
 to the rows that it owns; :mod:`gnnlab.distributed.part_store` does both. Each connection has a
-thread; a few of them process requests, while others wait for bytes or, in a barrier, for ranks.
+thread; a few process requests, while others wait for bytes or, in a barrier, for other ranks.
 
 Input is not trusted: bytes that are no message of this version are dropped and counted, messages
 that the store refuses are answered with an error, and peers without the job's keys are rejected.
@@ -56,7 +56,6 @@ _BACKLOG = 4096  # connections that the system accepts meanwhile
 _QUIET = 60.0  # seconds between two reports of refused peers at one address
 _ADDRESSES = 256  # addresses of refused peers that are reported separately
 _MESSAGE = 1 << 10  # approximate bytes of a stored message beside its text
-
 
 Frames = list[Any]
 

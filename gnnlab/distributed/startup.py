@@ -40,7 +40,8 @@ def initialize(ip_config: Any = None, num_servers: int = 1, num_workers: int = 0
     Parameters
     ----------
     ip_config : path, optional
-        The machines, one IP address a line. The launcher's environment variables take precedence.
+        The machines, one IP address a line. The launcher's environment variables take precedence
+        over this and the other arguments.
     num_servers : int
         Server processes per machine.
     num_workers : int

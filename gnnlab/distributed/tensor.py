@@ -39,7 +39,7 @@ class DistTensor:
     name : str, optional
         Under which other processes find the tensor.
     init_func : callable, optional
-        ``init_func(shape, dtype)`` returns the initial rows of one part; zeros by default.
+        ``init_func(shape, dtype)`` returns a part's initial rows, a new tensor; zeros by default.
     part_policy : PartitionPolicy, optional
         Policy of the rows' type. Required if several types have as many nodes or edges.
     persistent : bool

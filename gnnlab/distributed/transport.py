@@ -33,7 +33,7 @@ class Transport(Protocol):
     ) -> list[Any]:
         """Send each message to its part, all at once; return the replies in the same order.
 
-        ``meanwhile`` is called while messages are in flight. Errors of a store are raised here.
+        ``meanwhile`` is called once, while they are in flight. Errors of a store are raised here.
         """
 
     def readable(self, part: int, name: str) -> torch.Tensor | None:
@@ -45,7 +45,8 @@ class Transport(Protocol):
     def create(self, message: Create, first: Callable[[int], torch.Tensor] | None) -> None:
         """Create a tensor in all parts; all trainers must call this with equal arguments.
 
-        ``first(part)`` returns the initial values of a part, else zeros. Existing tensors stay.
+        ``first(part)`` returns the initial values of a part; zeros without it. An existing tensor
+        keeps its values.
         """
 
     def freeze(self, name: str) -> list[int]:

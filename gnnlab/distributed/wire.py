@@ -25,7 +25,7 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.kernels.dtypes import DTYPE_NAMES, DTYPES
 
 VERSION = 1
-# From here on, request numbers have one encoded size: that of a message depends on content only.
+# From here on, numbers have one encoded size; that of a message depends only on its content.
 FIRST_NUMBER = 1 << 32
 MAX_HEADER = 1 << 20
 MAX_FRAME = 1 << 32
@@ -91,8 +91,7 @@ def _encode(kind: str, number: int, body: Any) -> list[Any]:
     def describe(value: torch.Tensor) -> int:
         value = value.detach().cpu().contiguous()
         # A tensor of one element counts as contiguous with any stride; viewing bytes needs 1.
-        flat = value.as_strided((value.numel(),), (1,))
-        frames.append(flat.view(torch.uint8).numpy().data)
+        frames.append(value.as_strided((value.numel(),), (1,)).view(torch.uint8).numpy().data)
         return len(frames) - 1
 
     frames[0] = _header(kind, number, body, describe)
@@ -133,7 +132,7 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
 def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
     """Turn frames into the number of a request, which identifies its reply, and its message.
 
-    Tensors view writable frames, and copy others. Raises BadFrame if it is no valid request.
+    Tensors view writable frames and copy others. Raises BadFrame if the frames are no request.
     """
     head = _read_head(frames)
     if head.kind not in _MESSAGES:

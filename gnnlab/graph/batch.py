@@ -1,7 +1,7 @@
 """Many small graphs as one large graph.
 
 A batch is the disjoint union of its graphs: no message passes from one to another, so layers work
-on it unchanged. The batch stores the number of nodes and edges of each graph, for readouts.
+on it unchanged. It stores how many nodes and edges each graph has, for readouts of a row per graph.
 """
 
 from __future__ import annotations
@@ -79,10 +79,8 @@ def unbatch(g: GraphT, node_split: Any = None, edge_split: Any = None) -> list[G
     refuse_block(g, "unbatch")
     totals = {t: g.num_nodes(t) for t in g.ntypes}
     node_counts = _counts(g, node_split, totals, g.resolve_ntype, batch_num_nodes, "nodes")
-    totals_edges = {t: r.num_edges for t, r in g.relations.items()}
-    edge_counts = _counts(
-        g, edge_split, totals_edges, g.to_canonical_etype, batch_num_edges, "edges"
-    )
+    sizes = {t: r.num_edges for t, r in g.relations.items()}
+    edge_counts = _counts(g, edge_split, sizes, g.to_canonical_etype, batch_num_edges, "edges")
     lengths = {len(counts) for counts in (*node_counts.values(), *edge_counts.values())}
     if len(lengths) > 1:
         raise InvalidInput(f"all types must be split into equally many graphs; found {lengths}")
@@ -114,15 +112,13 @@ def batch_size(g: GraphCore) -> int:
 def batch_num_nodes(g: GraphCore, ntype: str | None = None) -> torch.Tensor:
     """Number of nodes of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
     name = g.resolve_ntype(ntype)
-    known = {} if g._batch is None else g._batch[0]
-    return _remembered(g, known.get(name), g.num_nodes(name))
+    return _remembered(g, 0, name, g.num_nodes(name))
 
 
 def batch_num_edges(g: GraphCore, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Number of edges of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
     name = g.to_canonical_etype(etype)
-    known = {} if g._batch is None else g._batch[1]
-    return _remembered(g, known.get(name), g.num_edges(name))
+    return _remembered(g, 1, name, g.num_edges(name))
 
 
 def set_batch_num_nodes(g: GraphCore, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
@@ -168,9 +164,9 @@ def _broadcast(feat: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     return torch.repeat_interleave(feat, counts.to(feat.device), dim=0)
 
 
-def _remembered(g: GraphCore, counts: torch.Tensor | None, total: int) -> torch.Tensor:
-    counts = torch.tensor([total]) if counts is None else counts
-    return g.as_ids(counts).to(g.device)
+def _remembered(g: GraphCore, side: int, name: Any, total: int) -> torch.Tensor:
+    counts = None if g._batch is None else g._batch[side].get(name)
+    return g.as_ids(torch.tensor([total]) if counts is None else counts).to(g.device)
 
 
 # --------------------------------------------------------------------------------- joining
@@ -218,11 +214,10 @@ def _join(parts: Sequence[Mapping[Any, Frame]], of: Any, wanted: Any, where: str
             continue
         missing = expected - found
         extra = found - expected if everything else set()
-        if missing or extra:
-            raise InvalidInput(
-                f"not all graphs have the features {describe(sorted(missing | extra))} on their "
-                f"{where}; list the ones to keep with ndata=[…] and edata=[…], or pass None"
-            )
+        raise InvalidInput(
+            f"not all graphs have the features {describe(sorted(missing | extra))} on their "
+            f"{where}; list the ones to keep with ndata=[…] and edata=[…], or pass None"
+        )
     for name in names:
         columns = [frame[name] for frame in filled]
         kinds = {(column.shape[1:], column.dtype) for column in columns}

@@ -125,7 +125,7 @@ def to_block(
     include_dst_in_src : bool
         Make the destinations the first sources.
     src_nodes : IDs or dict of IDs by node type, optional
-        The sources in the order wanted, distinct, instead of the order of first appearance. They
+        The distinct sources in the order wanted, instead of that of first appearance. They must
         include the source of every edge and, with ``include_dst_in_src``, begin with destinations.
 
     Returns

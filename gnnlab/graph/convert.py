@@ -31,7 +31,7 @@ def from_scipy(
     Parameters
     ----------
     sp_mat : scipy.sparse matrix or array
-        Shape (N, N), of any format. Edges are the stored entries, in their order, zeros too.
+        Shape (N, N), of any format. Edges are the stored entries, zeros included, in their order.
     eweight_name : str, optional
         Edge feature for the values, shape (E,), of the dtype of the matrix.
     idtype : torch.dtype, optional
@@ -134,7 +134,7 @@ def from_networkx(
         Nodes are numbered in ascending order of their labels, or in the order of the graph where
         labels cannot be compared. An undirected edge becomes one edge in each direction.
     node_attrs, edge_attrs : list of str, optional
-        Attributes of all nodes or edges to keep as features: numbers, or arrays of one shape.
+        Attributes to keep as features, which each must have: numbers, or arrays of one shape.
     edge_id_attr_name : str, optional
         Attribute that holds the edge IDs, each of 0 … E−1 once, for a directed graph. By default
         edges are numbered as networkx iterates over them.

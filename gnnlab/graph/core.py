@@ -90,7 +90,7 @@ class GraphCore:
         )
         frames = self._frames(num_nodes, node_frames, "node")
         self._ntypes = list(frames)
-        #: Node type -> features of the sources; of the destinations, the same unless it is a block.
+        #: Node type -> features of sources, and of destinations: one dict unless this is a block.
         self.src_frames, self.dst_frames = two_sides(frames, self.relations)
         num_edges = {etype: relation.num_edges for etype, relation in self.relations.items()}
         #: Edge type -> features.

@@ -87,7 +87,8 @@ def append(
 ) -> GraphT:
     """Add nodes, and edges between nodes that then exist, with all of their features.
 
-    Unlike :func:`add_nodes` and :func:`add_edges`, this makes up no feature and no node.
+    Unlike :func:`add_nodes` and :func:`add_edges`, which write 0 as DGL does, this never makes up a
+    feature, and never a node.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def read_new_rows(
 ) -> tuple[dict[str, tuple[int, Features]], dict[EdgeType, tuple[Any, Any, Features]]]:
     """Read the arguments of :func:`append`: sizes, ends (int64) and rows of all features by type.
 
-    The frames have the columns, and ``sizes`` the numbers of nodes, that exist.
+    Frames (only dtypes and shapes of their rows are read) and ``sizes`` are those that exist.
     """
     nodes, edges = nodes or {}, {} if edges is None else edges
     if not isinstance(nodes, Mapping) or not all(

@@ -6,7 +6,7 @@ type, relation, destination type); the relation alone will do where it is unambi
 
 Types, counts and features are in ``core.py``, queries of the structure in ``queries.py``, message
 passing in ``message_passing.py``, neighbor sampling in ``neighbor.py``, functions that derive
-graphs from graphs in ``transform.py`` and ``subgraph.py``. They are methods here.
+graphs from graphs in ``transform.py`` and ``subgraph.py``. This class has them as methods.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Saving and loading graphs.
 
 A file holds arrays (:mod:`gnnlab.graph.arrayfile`), no executable code, and a JSON text that says
-what the arrays mean. :func:`load_graphs` checks everything before use.
+what the arrays mean. :func:`load_graphs` checks all of it, so a damaged file cannot do harm.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class NodeBatch:
     data : dict
         Node features, one row per node.
     mailbox : dict
-        Messages, shape (nodes, messages per node, ...): nodes of a batch have one in-degree.
+        Messages, shape (nodes, messages per node, ...); all nodes have the same in-degree.
     ntype : str
         Type of the nodes.
     """
@@ -353,7 +353,8 @@ def apply_edges(
     func : Message or callable
         For instance ``fn.u_dot_v("h", "h", "score")``, or a function of an :class:`EdgeBatch`.
     edges : IDs, optional
-        Edges to compute; others keep their value, or get that of :meth:`set_e_initializer`.
+        Edges to compute; the others keep their value (where there was none, zero or what
+        :meth:`set_e_initializer` says).
     etype : str or tuple, optional
         By default all types, unless ``edges`` are given.
 

@@ -199,7 +199,7 @@ def sample_layers(
     Returns the IDs of all nodes, in the order of their first appearance, and for each layer the
     numbers of nodes before and after it, and the edges with local IDs as sources. They are the same
     as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys are used.
-    Returns None, and uses no key, if the kernels do not cover the case or where the graph is.
+    Returns None, and uses no key, if the kernels do not cover the case or cannot read the graph.
     """
     adjacency, triton = g.relation().csc(), kernels.sample_triton
     there = adjacency.indices.device == device or adjacency.indices.is_pinned()

@@ -188,7 +188,8 @@ def edge_ids(
     u, v : int, sequence of int or tensor
         Sources and destinations; one of them may be single.
     return_uv : bool
-        Return all edges of the pairs, as (sources, destinations, IDs), not that of smallest ID.
+        Return every edge of every pair, as (sources, destinations, IDs); without it the edge of
+        smallest ID of each pair.
 
     Returns
     -------

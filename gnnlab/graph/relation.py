@@ -23,7 +23,7 @@ class Adjacency:
     """Edges grouped by one end: group v is ``indices[indptr[v]:indptr[v + 1]]``.
 
     ``indptr`` is int64, ``indices``, the other end of each edge, int32 or int64. It is ``ordered``
-    when slot k holds edge k. ``workspaces``, by device or name, are neither copied nor pickled.
+    when slot k holds edge k. ``workspaces`` are kept from call to call, but not copied.
     """
 
     __slots__ = ("_eids", "_keys", "_sizes", "_slots", "indices", "indptr", "ordered", "workspaces")
@@ -56,8 +56,7 @@ class Adjacency:
                 )
             else:
                 # Group the edge IDs by the same keys: each is then in the slot of its edge.
-                groups = len(self.indptr) - 1
-                grouped = kernels.csc.group_by(self._keys.numpy(), None, groups)[1]
+                grouped = kernels.csc.group_by(self._keys.numpy(), None, len(self.indptr) - 1)[1]
                 self._eids = torch.from_numpy(grouped)
         return self._eids
 
@@ -102,8 +101,7 @@ class Adjacency:
         start = len(self.indices)
         sizes = torch.bincount(keys[start:], minlength=groups)
         order = torch.argsort(keys[start:], stable=True)
-        more = self.indptr[-1:].expand(groups + 1 - len(self.indptr))
-        indptr = torch.cat([self.indptr, more])
+        indptr = torch.cat([self.indptr, self.indptr[-1:].expand(groups + 1 - len(self.indptr))])
         at = indptr[keys[start:][order].long() + 1].numpy()
 
         def merge(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
@@ -130,7 +128,8 @@ class Adjacency:
 class Relation:
     """Directed edges from ``num_src`` nodes to ``num_dst`` nodes.
 
-    Give source and destination of each edge, shapes (E,), or edges grouped by one of them.
+    Give source and destination of each edge, shapes (E,), or the edges grouped by destination or by
+    source; all index tensors on one device.
     """
 
     __slots__ = ("_coo", "_csc", "_csr", "num_dst", "num_edges", "num_src", "scales")

@@ -142,7 +142,8 @@ def _distinct_edges(
 ) -> tuple[Relation, torch.Tensor, torch.Tensor, Callable[[], torch.Tensor]]:
     """Merge edges of the same ends; the new ones are ordered by source and then destination.
 
-    Returns also the smallest old ID and number of edges of each, and a function: old to new IDs.
+    Returns also the smallest old ID of each, the number of edges merged into each, and a function
+    that returns the new ID of each old edge.
     """
     order = _order_by_source(relation)
     src, dst = (kernels.gather.rows(end, order) for end in relation.coo())

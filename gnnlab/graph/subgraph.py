@@ -85,8 +85,9 @@ def edge_subgraph(
     ----------
     edges : IDs, boolean mask, or dict of them by edge type
     relabel_nodes : bool
-        Keep only the ends of the edges, numbered from 0 in the order of their first appearance:
-        sources, then destinations, by edge type. Without it all nodes stay.
+        Keep only the ends of the edges, numbered from 0 in the order of their first appearance
+        among the sources of the edges, then the destinations; one edge type after the other.
+        Without it all nodes stay.
     store_ids : bool
         Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
     preserve_nodes : bool, optional
@@ -154,8 +155,7 @@ def _incident_subgraph(
     given = node_dict(graph, nodes)
     edges = {}
     for etype, relation in graph.relations.items():
-        ntype = etype[2] if inward else etype[0]
-        ids = _distinct(graph, given, ntype)
+        ids = _distinct(graph, given, etype[2] if inward else etype[0])
         adjacency = relation.csc() if inward else relation.csr()
         edges[etype] = adjacency.eids_at(incident_slots(adjacency, ids)[1])
     if relabel_nodes:

@@ -87,7 +87,7 @@ def add_self_loop(
     g : Graph
         It may have self-loops; call :func:`remove_self_loop` first to have just one per node.
     edge_feat_names : iterable of str, optional
-        Edge features that ``fill_data`` applies to, by default all; see :func:`add_edges`.
+        Edge features that ``fill_data`` applies to, by default all; others as in :func:`add_edges`.
     fill_data : float or str
         A number, or "sum", "mean", "max" or "min" of the feature over the node's in-edges.
     etype : str or tuple, optional
@@ -154,7 +154,8 @@ def add_reverse_edges(
 ) -> GraphT:
     """Add the reverse of every edge, after the edges that exist.
 
-    Without self-loops, edge ``i + E`` is the reverse of edge ``i``. Edge duplicates are kept.
+    Without self-loops, edge ``i + E`` is the reverse of edge ``i``. Edge duplicates are kept, see
+    :func:`to_bidirected` for a simple graph.
 
     Parameters
     ----------

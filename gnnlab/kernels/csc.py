@@ -51,7 +51,8 @@ def contains(
 ) -> np.ndarray:
     """Return whether each value occurs in its group, shape (K,): whether pairs of nodes have edges.
 
-    Edges are grouped by one end; ``groups`` (not checked) and ``values`` are (K,), int32 or int64.
+    ``indptr`` and ``indices`` are edges grouped by one end; ``groups``, in range (not checked), and
+    ``values`` have shape (K,), int32 or int64.
     """
     found = np.zeros(len(groups), np.bool_)
 
@@ -122,8 +123,7 @@ def _group_large(
 
     threads.run_chunks(count, len(keys), step)
     # free[t, b]: where thread t writes its first edge of bucket b
-    sizes = counts.sum(0)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = np.concatenate([[0], np.cumsum(counts.sum(0))])
     free = starts[:-1] + np.cumsum(counts, 0) - counts
     # The low bits of the key are all that the second pass needs.
     low_keys = np.empty(len(keys), np.uint16 if shift <= 16 else np.uint32)

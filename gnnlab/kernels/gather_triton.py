@@ -46,7 +46,7 @@ def rows(
 
     ``matrix`` has shape (N, W), contiguous, on the device or pinned; ``ids`` shape (K,), int32 or
     int64. With a cache, ``slots``, shape (N,), int32, is the row of ``table``, shape (S, W), on the
-    device, that has the values of each row, or −1; ``hits``, shape (1,), int64, counts them.
+    device, that has the values of each row, or −1; ``hits``, (1,) int64, counts rows read there.
     """
     count, width = len(ids), matrix.shape[1]
     out = torch.empty((count, width), dtype=matrix.dtype, device=ids.device)

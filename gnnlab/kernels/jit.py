@@ -2,7 +2,7 @@
 
 numba stores compiled code beside the source, or else in the user's home. In a container that runs
 under another user ID neither is writable, and numba raises an error instead of compiling. In that
-case this module uses a temporary folder, which must be writable by this user alone.
+case this module uses a temporary folder: code is run from it, so only this user may write to it.
 
 It also loads all of numba that a first call needs, in half of the time that it usually takes:
 without searching the objects of torch for garbage, and without ``scipy.linalg``.

@@ -55,7 +55,8 @@ def adam(
 
     The running means of a row only change in steps that have a gradient for it; the bias correction
     counts the steps of the whole matrix, from 1. ``mean`` and ``square``, shape (N, D), are the
-    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``.
+    running means of gradients and of their squares, which decay by ``beta1`` and ``beta2``. Others
+    are as for :func:`adagrad`.
 
     References
     ----------

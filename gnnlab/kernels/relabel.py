@@ -5,7 +5,7 @@ The usual way to know whether a node is new is a hash table; here it is one arra
 ID, that holds the local ID or −1. The array has one entry per node of the graph, so it is taken
 from a pool, and only the entries that were written are cleared when it is returned.
 
-One list grows through all layers, since sources of a layer are destinations of the one before.
+One list grows through all layers: the sources of a layer are the destinations of the one before.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class NodeList:
     def add(self, ids: torch.Tensor, overwrite: bool = False) -> torch.Tensor:
         """Add the nodes that are not in the list yet; return the local IDs of all, (E,), int32.
 
-        IDs are not checked. With ``overwrite``, the result replaces ``ids`` if its dtype allows.
+        IDs are not checked. ``overwrite`` puts the result into ``ids`` if int32: half the traffic.
         """
         nodes = ids.numpy()
         self._reserve(len(nodes))

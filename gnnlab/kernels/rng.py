@@ -35,7 +35,7 @@ def draw(key, counter):  # type: ignore[no-untyped-def]
 def below(bits, bound):  # type: ignore[no-untyped-def]
     """Turn 64 random bits into an integer of ``range(bound)``, for ``bound`` below 2**32.
 
-    Multiplying the upper half replaces a slow division; the bias is at most ``bound / 2**32``.
+    The upper half times ``bound`` replaces a slow division; the bias is at most ``bound / 2**32``.
     """
     return np.int64(((bits >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 

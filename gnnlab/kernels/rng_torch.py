@@ -1,7 +1,7 @@
 """Stateless random numbers with torch operators, on any device.
 
 The functions of ``rng``, on whole tensors. torch has no unsigned 64-bit arithmetic, but sums and
-products in two's complement have the same bits; only shifts and constants need conversion.
+products in two's complement have the same bits, so the numbers equal those of ``rng`` bit for bit.
 """
 
 from __future__ import annotations
