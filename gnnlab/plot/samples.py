@@ -152,8 +152,8 @@ def sampling_tree(
     """Draw the sampled neighbors, layer by layer, as a tree below the output nodes.
 
     Colored nodes were sampled; gray ones are neighbors that were not, or their number. Dotted lines
-    connect a node with itself, since a layer also reads the node's own features. The tree has a
-    node once for each that reads it; the counts on the left are those of the blocks.
+    connect a node with itself, since a layer also reads the node's own features. A node occurs
+    once for each reader, but only once in a block: the counts on the left are those of the blocks.
 
     Parameters
     ----------
