@@ -22,7 +22,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 Edge = tuple[int, int]
 
 _MOST_NODES = 60  # in a drawing of a graph
@@ -130,14 +129,13 @@ class _TreeNode:
 
     def place(self, x: float) -> float:
         """Set the x positions of the child, from ``x`` on; return that of the next child."""
-        end = x + 1
-        self.x = x
-        if self.below:
-            end = x
-            for child in self.below:
-                end = child.place(end)
-            self.x = (self.below[0].x + self.below[-1].x) / 2
-        return end
+        if not self.below:
+            self.x = x
+            return x + 1
+        for child in self.below:
+            x = child.place(x)
+        self.x = (self.below[0].x + self.below[-1].x) / 2
+        return x
 
     def all(self) -> Iterator[_TreeNode]:
         """Yield the child and those below it."""

@@ -14,7 +14,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 Parts = Mapping[str, float]
 
 
