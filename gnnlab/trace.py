@@ -248,8 +248,7 @@ def record(
     try:
         if writer.pid != os.getpid():  # a forked child, such as a worker of a loader
             lane = f"process {os.getpid()}"
-            writer = _Writer(writer.folder, writer.rank, "sampler", writer.machine, lane)
-            _writer = writer
+            writer = _writer = _Writer(writer.folder, writer.rank, "sampler", writer.machine, lane)
         if threading.current_thread() is not threading.main_thread():
             info.setdefault("lane", threading.current_thread().name)
         elif writer.lane:
@@ -301,7 +300,7 @@ def _waiting(batches: Iterator[_T]) -> Iterator[_T]:
 def read(folder: str | os.PathLike[str]) -> list[Event]:
     """Read the events of all processes in a folder, sorted by start.
 
-    Clocks of machines may differ. A last line that is incomplete, after a kill, is skipped.
+    Clocks of machines may differ. An incomplete last line, of a killed process, is skipped.
 
     Examples
     --------

@@ -6,7 +6,7 @@ sources, which it reads a few seeds later. Each seed has a random stream of its 
 (see ``rng``), so the result does not depend on the order of the seeds or on the number of threads.
 
 Floyd's method picks k of d positions with k draws and without rejection. Up to six picks are
-compared with each other; for more, a table says which are taken.
+compared with each other, more are marked in a table. Sampling by weight is in ``sample_weighted``.
 
 References
 ----------
@@ -75,7 +75,8 @@ def sample_neighbors(
     Returns
     -------
     ptr, slots, sources : ndarray
-        Edges of seed i are ``ptr[i]:ptr[i + 1]``, int64; of each, (K,), slot and ``indices[slot]``.
+        The edges of seed i are ``ptr[i]:ptr[i + 1]``, int64. For each of the K edges, its slot and
+        its source ``indices[slot]``, shape (K,).
     """
     names = seeds if names is None else names
     dtype = ids_dtype(len(indices))

@@ -258,8 +258,8 @@ class Batch:
     """The arrays of a mini-batch, and the launches that fill them.
 
     ``indptr`` and ``indices`` are the graph grouped by destination, shapes (N + 1,) int64 and (E,),
-    on the device of the workspace or in pinned memory of the host. ``fanouts`` are those of the
-    last layer first; see :func:`covers`. ``idtype`` is that of ``ids``.
+    on the device of the workspace or in pinned memory of the host. ``fanouts`` begin with that
+    of the last layer; see :func:`covers`. ``idtype`` is that of ``ids``, the IDs of all nodes.
     """
 
     def __init__(

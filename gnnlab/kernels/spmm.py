@@ -5,7 +5,7 @@ edge, and each row of the result is written by one thread, so there are no races
 first. The gradient of a sum is the same kernel on the edges grouped by their other end.
 
 Two source rows are added in each pass, so the output row is loaded and stored half as often, and
-rows that are added later are prefetched. numba compiles a version without what is None.
+rows that are added later are prefetched. numba omits the code of arguments that are None.
 
 References
 ----------

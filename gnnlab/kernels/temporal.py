@@ -1,9 +1,9 @@
 """Edges sorted by time, and lists of nodes that are seen at several times.
 
-In a row sorted by time, edges up to a time are a prefix, whose end one bisection finds.
+In a row whose edges are sorted by time, those up to a time are a prefix; a bisection finds its end.
 
 Two seeds with different times may see the same node with different edges, so a mini-batch numbers
-pairs (node, time). A hash table knows them: an array with an entry for each would be too large.
+pairs (node, time). A hash table looks them up: an array over all pairs would be too large.
 """
 
 from __future__ import annotations

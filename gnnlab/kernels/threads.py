@@ -71,7 +71,8 @@ def run_chunks(work: Callable[[int, int], object], size: int, grain: int) -> Non
     try:
         drain()
     finally:
-        # All chunks are taken: helpers that have not started are cancelled; waiting could deadlock.
+        # All chunks are taken. Cancel helpers that have not started: to await them may deadlock in
+        # nested calls.
         started = [future for future in futures if not future.cancel()]
         errors = [future.exception() for future in started]
     for error in errors:

@@ -81,7 +81,7 @@ class Authority:
     def sign(self, request: str, role: str, machine: int) -> str:
         """Sign a :func:`request` for the role "server" or "client" of a machine, in PEM.
 
-        Only its public key is used. ValueError: it is no request, or not signed with its own key.
+        Only its public key is used. Raise ValueError unless it is a request signed with that key.
         """
         from cryptography import x509
         from cryptography.x509.oid import ExtendedKeyUsageOID as Usage

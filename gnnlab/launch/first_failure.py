@@ -44,7 +44,7 @@ def first_failure(
     """Return the first of the failures that are nearest to their cause.
 
     ``failures()`` returns those known so far, at least one, in the order of time; ``distance`` is
-    that of a failure from its cause; ``listen()`` waits for more, and tells whether none can come.
+    that of a failure from its cause; ``listen()`` waits for more, and is true if none can come.
     """
     start = time.monotonic()
     while time.monotonic() - start < _HINDSIGHT[min(map(distance, failures()))]:

@@ -2,7 +2,7 @@
 
 Line i is the machine that holds part i. The port is where its first server listens; without one,
 the launcher chooses free ports, and a job without a launcher uses :data:`DEFAULT_PORT`. Text after
-a ``#`` is a comment. One address with different ports is one computer.
+a ``#`` is a comment. Machines with the same address and different ports share one computer.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def run(
         Number of machines. Without ``on``, they are emulated on this computer.
     on : str, optional
         What starts the agents: "local", "ssh", "slurm" or "ray"; see :mod:`gnnlab.launch.backends`.
-        By default ssh with an ip_config, Slurm in an allocation, Ray with ``RAY_ADDRESS``.
+        By default ssh with an ip_config, Slurm in an allocation, Ray if ``RAY_ADDRESS`` is set.
     num_trainers, num_servers, num_samplers : int
         The first two per machine, the last per trainer.
     local : bool

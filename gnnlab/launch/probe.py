@@ -188,8 +188,7 @@ def holder(port: int) -> tuple[int, str]:
 def _output(*command: str) -> str:
     """Return what a program prints; '' if it is missing or fails."""
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-        return done.stdout
+        return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=20)
     return ""
 
 

@@ -1,6 +1,6 @@
 """The terminal output of a job: lines that processes print, above a table of hosts and roles.
 
-If the output is no terminal, a line says when all processes of a role on a host reached a state.
+Without a terminal, a line is printed when all processes of a role on a host reach the next state.
 """
 
 from __future__ import annotations

@@ -115,8 +115,7 @@ class GATConv(ZeroInDegree):
             self.res_fc = nn.Linear(dst_feats, width, bias=bias)
         else:
             self.res_fc = nn.Identity() if residual else None
-        own_bias = bias and not linear_residual
-        self.bias = nn.Parameter(torch.empty(width)) if own_bias else None
+        self.bias = nn.Parameter(torch.empty(width)) if bias and not linear_residual else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -1,7 +1,7 @@
 """Weights for many relations, with fewer parameters than a matrix per relation.
 
-A full matrix for each of hundreds of relations has too many parameters to train. Two remedies:
-linear combinations of a few *basis* matrices, or *block-diagonal* ones.
+Full matrices for hundreds of relations have too many parameters to train. Two remedies: every
+matrix is a linear combination of a few *basis* matrices, or every matrix is *block-diagonal*.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ r"""Relational graph convolution (R-GCN): each relation has a weight matrix of i
 
     h_v' = W_0\, h_v + \sum_{u \xrightarrow{r} v} c_{uv}\, W_r\, h_u + b
 
-The graph has one edge type; the relation of each edge is passed as a number.
+The relation of an edge is a number, not an edge type; for those see :class:`HeteroGraphConv`.
 """
 
 from __future__ import annotations

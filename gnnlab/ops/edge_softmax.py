@@ -40,7 +40,7 @@ def edge_softmax(
     graph : Graph
         A graph or a block. With a tensor of logits, it has one edge type.
     logits : torch.Tensor, or dict of edge type to torch.Tensor
-        Shape (E, …), float; or one row for each of ``eids``. A dict's types sum to 1 together.
+        Shape (E, …), float; or one row for each of ``eids``. In a dict, types share one softmax.
     eids : IDs, or dict of edge type to IDs, optional
         Use only these edges, each at most once.
     norm_by : {"dst", "src"}

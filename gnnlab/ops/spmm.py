@@ -3,7 +3,7 @@
 The message of an edge is ``u op e``, from its source's row and its own; each destination reduces
 the messages of its in-edges. The common cases do not materialize messages: sums and means of
 copies, of sums and differences, and of products with one weight per edge (and head); on the CPU
-also of whole rows. The others, such as maxima of combined operands, compute one row per edge.
+also of products of whole rows. Others, such as maxima of combined operands, store a row per edge.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def gspmm(
     lhs_data : torch.Tensor, optional
         Rows of the sources, shape (number of sources, …); None for ``copy_rhs``.
     rhs_data : torch.Tensor, optional
-        Rows of the edges, shape (E, …); None for ``copy_lhs``. Further dimensions broadcast.
+        Rows of the edges by ID, shape (E, …); None for ``copy_lhs``. Further dimensions broadcast.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """The operators by torch operators: for GPUs without Triton, and everywhere for integers.
 
 No operator synchronizes with the host: sizes come from the graph, never from values. Messages are
-materialized, then scattered to their groups. A GPU adds in no fixed order.
+materialized, then scattered to their groups. GPUs add in no fixed order, so sums vary by rounding.
 """
 
 from __future__ import annotations

@@ -58,19 +58,20 @@ def init_process_group(
 ) -> torch.device:
     """Join the process group of ``torch.distributed`` and return the device of this rank.
 
-    With a GPU for each rank the backend is that of its maker, such as NCCL; otherwise gloo, through
-    main memory. A launcher may show each rank its own GPU only, as ``cuda:0``.
+    With a GPU for each rank, even if a rank sees only its own (``cuda:0``), the backend is that of
+    its maker, such as NCCL; otherwise gloo, through main memory.
 
     Parameters
     ----------
     rank, world_size : int, optional
-        By default those of the launcher (``launch_processes``, torchrun), or a single rank.
+        By default those of the launcher (``launch_processes``, torchrun); without one, 0 and 1.
     device : torch.device, optional
         By default a GPU if there is one.
     backend : str, optional
         "nccl" or "gloo", instead of the choice described above.
     init_method : str, optional
-        Rendezvous address without a launcher: ``"tcp://127.0.0.1:29501"``, see :func:`free_port`.
+        Where ranks without a launcher meet, such as ``"tcp://127.0.0.1:29501"``; :func:`free_port`
+        finds a port.
     timeout : float
         Seconds after which a rank stops waiting for another and raises an error.
 

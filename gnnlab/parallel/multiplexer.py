@@ -1,7 +1,7 @@
 """Display of the ranks: their output, and one progress bar for all.
 
-With ``live``, lines of all ranks are shown as they arrive. Otherwise output is in the order of the
-ranks: that of rank 0 live, that of another rank when all before it have ended.
+With ``live``, lines of all ranks are shown as they arrive. Otherwise a notebook shows the same in
+each run: the output of rank 0 live, that of another rank when all before it have ended.
 """
 
 from __future__ import annotations

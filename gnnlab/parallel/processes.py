@@ -1,7 +1,7 @@
 """Ranks from a notebook cell: start them, show their output, and end them in every case.
 
 ``launch_processes(train, 4, graph)`` runs ``train(rank, 4, graph)`` in four processes and returns
-the four results. They end when the call returns, raises or is interrupted, and with the kernel.
+the results. The processes end when the call returns, raises or is interrupted, or the kernel dies.
 
 Fresh interpreters are the default, since a notebook's kernel may have used the GPU, and since its
 threads do not survive a fork. :mod:`gnnlab.parallel.payload` passes the function to them.
@@ -155,8 +155,7 @@ def _start_fresh(
     """Start fresh interpreters; ``kept`` is closed when they have ended."""
     command = fresh_python(run.__module__)
     with ExitStack() as inherited:
-        stack = inherited if INHERITS else kept
-        payload = stack.enter_context(pack(pack_work(fn, args)))
+        payload = (inherited if INHERITS else kept).enter_context(pack(pack_work(fn, args)))
 
         def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
             process = subprocess.Popen(

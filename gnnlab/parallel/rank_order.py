@@ -3,7 +3,7 @@
 Floating-point sums depend on their order. gloo sums in a ring, which starts at another rank for
 each slice of a bucket, and DDP arranges the parameters in other buckets after the first backward
 pass of a process. With three ranks or more, a run that is resumed from a checkpoint would therefore
-differ in the last bits from an uninterrupted one. Here elements are summed in rank order.
+differ in the last bits from an uninterrupted one. Here each element is summed in rank order.
 """
 
 import weakref

@@ -23,7 +23,7 @@ _QUOTED = 4000  # bytes of a failed rank's output quoted in its error
 class RankProcess:
     """The starter's handle of a rank's process, which leads a process group.
 
-    ``poll`` returns the exit status, negative for a signal, or None; ``lines`` are ends of pipes.
+    ``poll`` returns the exit status, negative for a signal, or None while the process runs.
     """
 
     def __init__(self, number: int, pid: int, poll: Callable[[], int | None], lines: Lines) -> None:

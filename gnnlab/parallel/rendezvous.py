@@ -39,7 +39,7 @@ def notify_agent(event: str) -> None:
 
     "ready": this server accepts requests, or this trainer has joined the job. "waiting": for
     :data:`PATIENCE` seconds it has been inside ``init_process_group``. "met": it has left that
-    call. "stopping": it stops because the job will end. "failing": after an uncaught exception.
+    call. "stopping": it stops because the job will end. "failing": an uncaught exception ends it.
     """
     env = os.environ
     is_server = env.get(environment.ROLE) == "server"

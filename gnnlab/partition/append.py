@@ -53,7 +53,8 @@ def append_partition(
 ) -> TableReport:
     """Append nodes and edges to a partition on disk, in place.
 
-    If killed, the partition is as it was. Memory holds the structure and a part's features.
+    If the process is killed, the partition is as it was. Memory holds the graph's structure, and
+    the features of one part at a time.
 
     Parameters
     ----------

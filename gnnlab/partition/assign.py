@@ -28,7 +28,8 @@ METHODS = ("metis", "ldg", "random")
 _TOLERATED = 1.1  # load over share that METIS is allowed
 _PASSES = 10
 _MAX_CLASSES = 64
-# Graphs with more edges are thinned for METIS: 64 million take 3 GB less (docs/performance.md).
+# Graphs with more edges than this are thinned for METIS: on 64 million edges it takes 3 GB
+# less and cuts no more (docs/performance.md).
 THIN_FROM, THINNED_TO = 2**25, 12
 
 

@@ -1,7 +1,7 @@
 """Estimates of the memory, disk space and time that partitioning needs.
 
 The estimates follow from the sizes. The number of halo nodes depends on the share of cut edges,
-which is assumed; times are those of a laptop. The order of magnitude is reliable.
+which is assumed; times are those of a laptop. Only the order of magnitude is reliable.
 """
 
 from __future__ import annotations

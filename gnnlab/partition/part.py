@@ -1,7 +1,7 @@
 """One part of a partitioned graph, opened from disk.
 
 Local IDs number the part's own nodes (*inner*) from 0, then those of other parts that its edges
-touch (*halo*). A part has all in-edges of inner nodes, of halo nodes those that touch it.
+touch (*halo*), by ID. A part has all in-edges of inner nodes, of halo nodes those that touch it.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def partition_graph(
     g : Graph
         One or several types, with features; or a ``Data`` or ``HeteroData`` of PyG. Not modified.
     graph_name : str
-        In names of files: 1 to 100 bytes, no path separator or control character, no dot first.
+        Part of file names: 1 to 100 bytes, no path separators or control characters, no first dot.
     num_parts : int
         K ≥ 1, usually the number of machines.
     out_path : path

@@ -70,10 +70,8 @@ def colors_of(names: Collection[Any]) -> dict[Any, str]:
     If there are more names than colors in the palette, they get shades from dark to light.
     """
     others = [name for name in names if name not in KIND_COLORS]
-    if len(others) == len(names):
-        free = list(PALETTE)
-    else:
-        free = [color for color in PALETTE if color not in KIND_COLORS.values()]
+    taken = KIND_COLORS.values() if len(others) < len(names) else ()
+    free = [color for color in PALETTE if color not in taken]
     if len(others) > len(free):
         colors = require("matplotlib.colors")
         shades = require("matplotlib").colormaps["viridis"].resampled(len(others))

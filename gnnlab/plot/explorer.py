@@ -1,7 +1,7 @@
 """Interactive figures: sliders for the arguments of a plotting function, with a static fallback.
 
-A widget needs a running kernel, which GitHub and pages of nbconvert lack. So a frontend shows the
-widget, or a static image of a few settings.
+A widget needs a running kernel, which GitHub and pages of nbconvert lack. So an explorer also has a
+static image of a few settings, and each frontend shows the one of the two that it supports.
 
 References
 ----------
@@ -123,9 +123,8 @@ class Explorer:
             ) from None
         first = {}
         for name, options in self._options.items():
-            parameter = signature.parameters.get(name)
             values = list(options.values())
-            default = parameter.default if parameter else None
+            default = getattr(signature.parameters.get(name), "default", None)
             first[name] = default if default in values else values[0]
         return first
 
@@ -162,7 +161,7 @@ class Explorer:
     def static(self) -> bytes:
         """Return an image (PNG) of up to four settings: the fallback without a running kernel.
 
-        The first two controls take lowest and highest values, a single one four; others stay.
+        The first two controls take their first and last values, a single one four; others stay.
         """
         several = 4 if len(self._options) == 1 else 2
         ranges = [_ends(options, several) for options in list(self._options.values())[:2]]

@@ -42,7 +42,7 @@ def language(lang: str) -> str:
     drawn in English, and other Korean and Chinese text is left out. Figures get a light gray
     background, for pages that are white and for pages that are dark.
 
-    ``lang`` is "en", "ko" or "zh"; returned is that of figures, "en" if no font has the letters.
+    ``lang`` is "en", "ko" or "zh". Returns the figures' language: "en" if no font has the letters.
 
     Examples
     --------

@@ -22,7 +22,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 Edge = tuple[int, int]
 
 _MOST_NODES = 60  # in a drawing of a graph
@@ -130,14 +129,13 @@ class _TreeNode:
 
     def place(self, x: float) -> float:
         """Set the x positions of the child, from ``x`` on; return that of the next child."""
-        end = x + 1
-        self.x = x
-        if self.below:
-            end = x
-            for child in self.below:
-                end = child.place(end)
-            self.x = (self.below[0].x + self.below[-1].x) / 2
-        return end
+        if not self.below:
+            self.x = x
+            return x + 1
+        for child in self.below:
+            x = child.place(x)
+        self.x = (self.below[0].x + self.below[-1].x) / 2
+        return x
 
     def all(self) -> Iterator[_TreeNode]:
         """Yield the child and those below it."""
@@ -152,8 +150,8 @@ def sampling_tree(
     """Draw the sampled neighbors, layer by layer, as a tree below the output nodes.
 
     Colored nodes were sampled; gray ones are neighbors that were not, or their number. Dotted lines
-    connect a node with itself, since a layer also reads the node's own features. The tree has a
-    node once for each that reads it; the counts on the left are those of the blocks.
+    connect a node with itself, since a layer also reads the node's own features. A node occurs
+    once for each reader, but only once in a block: the counts on the left are those of the blocks.
 
     Parameters
     ----------

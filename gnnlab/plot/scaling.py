@@ -14,7 +14,6 @@ from gnnlab.plot.words import say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 Parts = Mapping[str, float]
 
 
@@ -33,7 +32,7 @@ def speedup(
     machines : sequence of int
         Numbers of machines, ascending. Speed-up is relative to the first one.
     seconds : sequence of float, or dict of str to sequence of float
-        Time of the same work on each number of machines; curves by name, if a dictionary.
+        Time of the same work on each number of machines; a dictionary gives several curves.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def time_parts(
     Parameters
     ----------
     parts : dict of dict
-        Number of machines, or other name of a bar → kind of work → seconds, stacked in that order.
+        Number of machines, or name of a bar → kind of work → seconds. Kinds stack as they appear.
     top : float, optional
         Upper end of the time axis in seconds. Figures with the same value can be compared.
 

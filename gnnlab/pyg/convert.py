@@ -1,6 +1,6 @@
 """Graphs of PyG as graphs of gnnlab, and back.
 
-``from_pyg`` imports nothing of PyG, so that ``partition_graph`` accepts PyG's objects too.
+``from_pyg`` reads PyG's objects without importing PyG, so ``partition_graph`` accepts them too.
 """
 
 from __future__ import annotations

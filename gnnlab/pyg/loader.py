@@ -217,14 +217,14 @@ class NeighborLoader(_Loader, pyg.NodeLoader):
     input_nodes : tensor, mask, node type, or (node type, tensor or mask), optional
         The seeds; by default all nodes. A mask has dtype bool. On a DistGraph, a mask of its
         features (``g.ndata["train_mask"]``) or no seeds at all mean this trainer's share, of the
-        same size for all (:func:`gnnlab.distributed.node_split`); IDs stay as they are.
+        same size for all (:func:`gnnlab.distributed.node_split`); IDs are used as they are.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with one seed is the same. By default
         ``torch.manual_seed`` (PyG's ``seed_everything``) decides.
     prefetch : int, optional
         Mini-batches that a thread makes ahead where there are no workers; by default 2, and 0 with
         a transform, or with a loader, sampler, store or data class that is not PyG's or gnnlab's. A
-        batch is made again if torch has written to ``data`` here in the meantime.
+        batch is made again if torch, in this process, has written to ``data`` in the meantime.
     **kwargs
         As PyG's: ``replace``, ``subgraph_type``, ``disjoint``, ``weight_attr``, … of
         :class:`NeighborSampler`, ``transform``, ``batch_size``, ``shuffle``, ``num_workers``, ….

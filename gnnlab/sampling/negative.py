@@ -41,7 +41,7 @@ def global_uniform_negative_sampling(
     Returns
     -------
     src, dst : torch.Tensor
-        Shape (K,), the graph's ID dtype. K is ``num_samples``, or less if fewer pairs were found.
+        Shape (K,), the graph's ID dtype. K is ``num_samples``, or less in a small or dense graph.
 
     Examples
     --------

@@ -60,7 +60,8 @@ def random_walk(
     Returns
     -------
     traces : torch.Tensor
-        Shape (walks, steps + 1): the nodes of each walk; −1 where it has ended early.
+        Shape (walks, steps + 1): the nodes of each walk; −1 after a walk has ended early, for
+        instance at a node without out-edges.
     eids : torch.Tensor
         Only with ``return_eids``. Shape (walks, steps); −1 as above.
     types : torch.Tensor
@@ -175,7 +176,7 @@ class RandomWalkNeighborSampler:
     num_neighbors : int
         Most nodes that are kept for each seed; of equal counts, lower IDs first.
     metapath : sequence of edge types, optional
-        Edge types of one traversal, back to the node type of its start, if there are several.
+        Edge types of one traversal, ending at the node type of its start; by default the only type.
     weight_column : str
         Name of the edge feature that counts how many walks ended at the neighbor.
 

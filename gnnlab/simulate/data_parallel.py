@@ -23,7 +23,7 @@ class SimulatedDataParallel(torch.nn.Module):
 
     With ``broadcast_buffers`` each forward pass first copies the buffers of rank 0 to all ranks;
     with ``find_unused_parameters`` parameters may get no gradient in a backward pass. A simulation
-    runs on the CPU: device IDs must be None. Other options of torch's are ignored.
+    runs on the CPU: device IDs must be None. Other options are ignored: they change no gradient.
     """
 
     def __init__(

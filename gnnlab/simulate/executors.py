@@ -2,7 +2,7 @@
 
 In a real job, sampler processes and the prefetch thread run at the same time as the trainer. In a
 simulation the trainer's own thread makes a mini-batch when the trainer asks for it, but records the
-work on another track, with the signals of real processes: a batch is ready, and one may be started.
+work on another track, with the signals of real processes: a batch is ready, or may be started.
 """
 
 from __future__ import annotations

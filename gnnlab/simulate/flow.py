@@ -24,7 +24,7 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
     """Return the max-min fair rates of activities: shape (A,), units per second.
 
     ``usage``, shape (A, R), float64, is what a unit of an activity takes of a resource; ``caps``
-    are the highest rates, and ``capacity``, shape (R,), that of each resource per second.
+    are the highest rates, and ``capacity``, shape (R,), is what each resource has per second.
     """
     rates, left = np.zeros(len(usage)), capacity.astype(float)
     rising = np.ones(len(usage), bool)

@@ -48,13 +48,10 @@ def exchange(
     """Contribute a value, which must not change later; return the values of all ranks.
 
     All ranks must make the same calls in the same order, ``what``. ``num_bytes`` are those that a
-    ring all-reduce would sum for this call, 0 for a barrier; ``kind`` is that of the event.
+    ring all-reduce would sum for this call, 0 for a barrier; ``kind`` is the replayed event's.
     """
     if not me.in_group:
-        raise InvalidInput(
-            f"{what}: there is no process group; call torch.distributed.init_process_group('gloo') "
-            "first"
-        )
+        _no_group(what)
     me.num_calls += 1
     with me.recorder.pause():
         point = f"{what} of torch.distributed (call {me.num_calls})"
@@ -108,8 +105,7 @@ def _all_reduce(
 ) -> None:
     if op not in _OPERATIONS:
         raise InvalidInput(f"all_reduce: gloo supports SUM, PRODUCT, MIN and MAX; found {op}")
-    found = _OPERATIONS[op](_tensors(me, "all_reduce", tensor))
-    _fill(tensor, found)
+    _fill(tensor, _OPERATIONS[op](_tensors(me, "all_reduce", tensor)))
 
 
 def _reduce(

@@ -3,7 +3,7 @@
 A trainer has one *track* for its main thread, and one for each of its samplers or its prefetch
 thread. The ops on a track are measured work, requests to servers with their sizes, and points where
 the track waits: for the other trainers, or for a mini-batch that another track makes. How long
-requests and waiting take, :mod:`gnnlab.simulate.replay` computes for any network.
+requests and waiting take depends on the network: see :mod:`gnnlab.simulate.replay`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Track:
 class Recorder:
     """Records the op traces of one trainer, by name; the first is that of the main thread.
 
-    ``clock`` returns processor seconds, by default of this thread. ``step`` is the mini-batch.
+    ``clock`` returns processor seconds, by default the thread's; ``step`` is its mini-batch number.
     """
 
     def __init__(

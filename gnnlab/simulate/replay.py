@@ -5,7 +5,7 @@ request costs the client some work, then a round trip, then the servers compute,
 sent: out of each sending machine and into each receiving machine, which also costs processor time
 on both sides; beside that, the client copies rows of its own machine. A barrier ends when all ranks
 have reached it. An all-reduce is a ring of all ranks in rank order, so one rank of each machine
-sends to the next one. Links and processors are shared fairly (:mod:`gnnlab.simulate.flow`).
+sends to the next. Links and processors are shared max-min fairly (:mod:`gnnlab.simulate.flow`).
 
 The model leaves out queues in the switch, TCP's slow start, and contention between processes for
 anything but processors: caches and memory bandwidth.

@@ -5,7 +5,7 @@ reached; then the next rank that is not blocked runs. So exactly one thread runs
 rank computes can be timed, and every run is scheduled the same way. When all ranks are blocked or
 finished and some rendezvous is incomplete, the run is a deadlock and fails at once.
 
-Each rank has its own random generators and environment variables, saved when the rank changes.
+Each rank has its own random generators and environment variables, swapped in when it runs.
 """
 
 from __future__ import annotations

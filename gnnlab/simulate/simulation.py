@@ -67,7 +67,8 @@ class Simulation:
         Cores that all machines share, where one computer runs them all.
     slowdown : dict, optional
         Kind of work ("sample", "fetch", "compute", "serve") → how many times the processor seconds
-        measured here it takes on the machines, for instance if they are slower. 1 by default.
+        measured here it takes on the machines, for instance if they are slower, or if processes
+        share memory bandwidth and caches there. 1 by default.
     threads : int
         Number of threads that each trainer computes with.
     cache_bytes : int

@@ -31,7 +31,7 @@ class Timing:
     """Start and duration of everything in a run; ``seconds`` until the last trainer ends.
 
     ``events`` are sorted by start, from 0. ``parts`` is kind → mean seconds of a trainer's main
-    thread. Waiting for a mini-batch counts as what its maker does meanwhile.
+    thread. Waiting for a mini-batch counts as what the sampler or prefetch thread does meanwhile.
     """
 
     seconds: float = 0.0

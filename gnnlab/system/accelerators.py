@@ -22,7 +22,7 @@ from gnnlab.errors import InvalidInput
 def kind() -> str | None:
     """Return the device type of this machine's accelerators, None if there are none.
 
-    Does not initialize them, as torch's ``is_available()`` does, for the sake of forked children.
+    Does not initialize them: after torch's ``is_available()``, no forked child could use CUDA.
     """
     found = torch.accelerator.current_accelerator() if count() else None
     return None if found is None else found.type

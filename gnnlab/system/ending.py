@@ -5,7 +5,8 @@ releases the tensors it was given and takes Python's global lock for that. CPyth
 thread that takes the lock while the interpreter is being finalized, and terminating a C++ thread
 this way aborts the process: "terminate called without an active exception", status 134 (SIGABRT),
 after all work was done. On busy computers this happened in one of many hundreds of runs. The
-threads continue after ``destroy_process_group`` while a model still refers to the group.
+threads continue after ``destroy_process_group`` while a model refers to the group, so a script
+cannot prevent it.
 
 Processes that take part in a group or in a job therefore wait at their end: ranks of
 ``launch_processes``, and all that call ``initialize``, ``init_process_group``, ``init_model`` or a

@@ -3,7 +3,8 @@
 The signal handler is installed only if this process is the command, ``gnnlab …`` or
 ``python -m gnnlab…``. A program that imports gnnlab keeps its own handler.
 
-``gnnlab/__init__.py`` imports this module first; it imports only what Python has loaded already.
+``gnnlab/__init__.py`` imports this module first, and it imports only what Python has loaded
+already: until the handler is installed, Ctrl-C gives a traceback.
 """
 
 # The module signal takes longer to load than everything else here.

@@ -27,7 +27,7 @@ except ImportError:  # Windows: no locks, so staging files of killed processes s
 def try_lock(path: Path) -> int | None:
     """Lock a file or folder without waiting; return a descriptor that holds the lock until closed.
 
-    None if another process has the lock, the path does not exist, or there are no locks (Windows).
+    None if another process has it, the path is missing, or the system or file system has no locks.
     """
     if fcntl is None:
         return None
@@ -95,7 +95,7 @@ def check_replaceable(path: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces ``path`` when the block ends without an error.
 
-    The old file stays until the new one is on the disk. Those of killed processes are removed.
+    The old file stays until the new one is on disk. Staging files of killed processes are removed.
     """
     check_replaceable(path)
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):

@@ -6,7 +6,7 @@ All processes that the program starts find gnnlab too: ranks of torchrun, worker
 launch. A folder on PYTHONPATH does that; it has the package dgl and nothing else.
 `python -m gnnlab.as_dgl train.py --lr 0.01` is short for the above. With --check, it says which
 names of dgl a program uses that are missing, and what to use instead; the program does not run.
-With --wheel, it writes a package named dgl, for pip and for libraries that require dgl.
+With --wheel, it writes a package dgl that gives gnnlab, for pip and libraries that require dgl.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 The copy is yours: change it. --check says which copies below a folder you have changed, and of
 which this gnnlab has a newer version. Copying again updates an unchanged copy; a changed one is
-overwritten only with --force. dist_graph_simulator comes with block_sampler.py.
+overwritten only with --force. dist_graph_simulator comes with block_sampler.py, which it imports.
 """
 
 from __future__ import annotations

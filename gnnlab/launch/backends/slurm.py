@@ -1,7 +1,7 @@
 """The backend ``slurm``: the nodes of the allocation in which this runs, one job step on each.
 
 In an sbatch script or a shell of ``salloc``, the environment names the job and its nodes. ``srun``
-starts an agent on a node as a step that shares resources, and forwards its streams.
+starts an agent on a node as a step that shares the job's resources, and forwards its streams.
 
 References
 ----------

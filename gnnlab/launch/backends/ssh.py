@@ -117,7 +117,7 @@ class Login:
 def run_there(argv: Sequence[str], text: str, timeout: float | None = None) -> str:
     """Run a command line of a backend, and return what it printed; raise LoginError if it fails.
 
-    ``timeout``, in seconds, is for a login or a disk that hangs, not for a lost connection.
+    A lost connection is noticed without ``timeout`` (seconds); a login or a disk that hangs is not.
     """
     options: dict[str, Any] = {"capture_output": True, "encoding": "utf8", "errors": "replace"}
     try:
