@@ -114,16 +114,18 @@ clean: ## remove the environment and every cache; data sets stay
 
 # --- programs for the tests that log in to machines or open notebooks in a browser -----------
 
-# Installed by root only in CI or in a container: elsewhere openssh-server would start a server.
+# Installed by root only in CI or in a container: elsewhere openssh-server would start a server. In
+# CI also a font for figures in Korean and Chinese, whose tests are skipped without.
 programs:
 	@PATH="$$PATH:/usr/sbin:/usr/local/sbin"; missing=; \
 	for each in sshd:openssh-server rsync:rsync chromium:chromium; do \
 		command -v "$${each%:*}" >/dev/null || missing="$$missing $${each#*:}"; \
 	done; \
+	[ -z "$$CI" ] || fc-list :lang=ko 2>/dev/null | grep -q . || missing="$$missing fonts-noto-cjk"; \
 	[ -z "$$missing" ] && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ [ -n "$$CI" ] || [ ! -d /run/systemd/system ]; }; then \
-		echo "Installing$$missing: some tests log in to machines on 127.0.0.2, 127.0.0.3, or use a browser."; \
+		echo "Installing$$missing: some tests log in to machines on 127.0.0.2, 127.0.0.3, use a browser or draw Korean text."; \
 		apt-get -qq update; left=; \
 		for package in $$missing; do \
 			DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$package \
