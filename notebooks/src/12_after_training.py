@@ -394,7 +394,7 @@ print(f"graph {with_graph:.2f}, own columns {without:.2f}, all honest {honest:.2
 assert not AS_IN_TEXT or (with_graph > without + 0.2 and without < honest + 0.1)
 
 # %% [markdown] slot="new" lang="en"
-# Own columns hardly help; what gives frauds away is where they pay.
+# An account's own columns hardly help; what gives fraudsters away is where they pay.
 #
 # ## A node that was not there
 #
@@ -801,7 +801,7 @@ if AS_IN_TEXT:
 # shop, so every machine saves a share. `save_checkpoint` writes the shares with the IDs that nodes
 # had *before* the graph was partitioned: IDs within parts differ from one partition to the next.
 #
-# `fit` trains, `infer` computes all scores layer by layer, in the original order. With three
+# `fit` trains; `infer` computes all scores layer by layer, in the original order. With three
 # machines the job trains and saves; with two and with one it only loads. The scores must be
 # equal.
 
@@ -909,7 +909,7 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 # ## Summary
 #
 # - A new node needs features, and edges in both directions where the model reads both; its score
-#   is that of the larger graph.
+#   is the one computed on the larger graph.
 # - Reading all neighbors is exact but may mean most of the graph; a fanout bounds the cost, and a
 #   seed makes the answer repeatable; with stored rows, a request reads one hop.
 # - New edges change the scores of old nodes, so stored rows become stale, more so each day.
