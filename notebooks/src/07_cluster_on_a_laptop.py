@@ -708,8 +708,8 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 #
 # ## 从 1 台到 64 台机器
 #
-# 训练节点不变，由更多的机器分担。先增加到 16 台：要传送多少数据，一轮又能快多少？虚线表示理想加速比
-# 的一半和四分之一。
+# 训练节点不变，由更多的机器分担。先增加到 16 台：要传送多少数据，一轮又能快多少？右图中，虚线是理想
+# 加速比，两条点线分别是它的一半和四分之一。
 
 # %% slot="scale-code" tags=["nbval-ignore-output"]
 counts, methods = [1, 2, 4, 8, 16], [best, "random"]
