@@ -13,5 +13,6 @@ from matplotlib import pyplot
 def figures() -> Iterator[None]:
     matplotlib.use("Agg")
     pyplot.close("all")  # those of doctests and other folders, which ran in this process before
+    matplotlib.rcdefaults()  # their style, too
     yield
     pyplot.close("all")
