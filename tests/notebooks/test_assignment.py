@@ -14,12 +14,9 @@ import importlib.util
 import os
 import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import cloudpickle
@@ -31,8 +28,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from gnnlab.exercises import grading
 from gnnlab.exercises.grading import MIME, judge_apart, regrade
 from tests.exercises import answers_01
-from tests.helpers import FRESH, _nursery
-from tests.nursery import IS_POSSIBLE
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
@@ -108,32 +103,6 @@ class Course:
 @pytest.fixture
 def course(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Course:
     return Course(tmp_path, capsys)
-
-
-JUDGE = """import sys
-del sys.path[0]  # as with -P
-import runpy
-runpy.run_module("gnnlab.exercises.grading", run_name="__main__", alter_sys=True)"""
-
-
-@pytest.fixture(autouse=True)
-def judges_are_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge has a process that the nursery forks, in the place of a fresh interpreter."""
-
-    def run(command: list[str], input: bytes, cwd: str, env: dict[str, str], **_: Any) -> Any:
-        assert command[:4] == [sys.executable, "-P", "-m", "gnnlab.exercises.grading"]
-        with ExitStack() as stack:
-            given, out, err = (stack.enter_context(TemporaryFile()) for _ in range(3))
-            given.write(input)
-            for file in (given, out, err):
-                file.seek(0)
-            words, files = ["-c", JUDGE, *command[4:]], (out.fileno(), err.fileno())
-            _nursery().start(words, env, *files, os.path.abspath(cwd), stdin=given.fileno()).wait()
-            said = [(file.seek(0), file.read())[1] for file in (out, err)]
-        return subprocess.CompletedProcess(command, 0, *said)
-
-    if IS_POSSIBLE and not FRESH:
-        monkeypatch.setattr(grading.subprocess, "run", run)
 
 
 @pytest.fixture(autouse=True)
