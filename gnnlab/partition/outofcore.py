@@ -9,6 +9,7 @@ is, array for array, that of ``partition_graph``.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -211,6 +212,7 @@ def partition_tables(
     >>> load_partition(path, 0)[0].ndata["orig_id"]
     tensor([0, 2, 1])
     """
+    inspect.signature(partition_files).bind({}, {}, graph_name, num_parts, out_path, **options)
     sizes = {"num_parts": num_parts, "chunk_rows": chunk_rows}
     _check(dict.fromkeys(nodes, 0), edges, options.get("part_method"), **sizes)
     folder, report = Path(out_path if scratch is None else scratch), TableReport(empty=empty)

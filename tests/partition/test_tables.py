@@ -125,6 +125,9 @@ def test_errors_say_the_row_of_the_table(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"0\.csv.*'nought'.*'who', 'where'"):
         edges[PAYS].keep = ["nought"]
         partition_tables(nodes, edges, "bank", 2, **where)
+    with pytest.raises(TypeError, match="part_metod"):  # before any file is opened
+        missing = {PAYS: EdgeTable("none.csv", "a", "b")}
+        partition_tables(nodes, missing, "bank", 2, **where, part_metod="ldg")
     for wrong in (frames[0], NodeTable(frames[0], "id")):
         with pytest.raises(InvalidInput, match=r"EdgeTable.*found (DataFrame|NodeTable)"):
             graph_from_tables(nodes, {PAYS: wrong})
