@@ -30,11 +30,6 @@ NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb")
 # Lessons whose cells assign most names again and change most objects, and those of this run.
 MOST_STATE = ("03", "06")
 TWICE = [n for n in NAMES if n.startswith(MOST_STATE) or not os.environ.get("CI")]
-# Fewer epochs, where they take most of a lesson's time, and what is said of accuracy then.
-SHORTER = {
-    "03": {"([5, 5], 32, 40)": "([5, 5], 32, 6)", '"digits": 0.95': '"digits": 0.5'},
-    "06": {"range(15)": "range(2)", "range(1, 16": "range(1, 3", '[10, 10], "metis"': "0, 0"},
-}
 # Lessons of which any cell runs again after all cells below it did.
 BACK = {"01", "02", "03", "05", "06", "07", "08", "09", "10", "11", "12"}
 
@@ -43,10 +38,6 @@ def run_cells_twice(path: Path, folder: Path) -> None:
     """Run a lesson in a folder, each code cell twice in a row; some, then from the end back."""
     page = nbformat.read(path, as_version=4)
     cells = [cell for cell in page.cells if cell.cell_type == "code"]
-    for old, new in SHORTER.get(path.name[:2], {}).items():
-        assert any(old in cell.source for cell in cells), old
-        for cell in cells:
-            cell.source = cell.source.replace(old, new)
     order = [cell for cell in cells for _ in range(2)]
     if path.name[:2] in BACK:
         order = [*cells, *reversed(cells)]
