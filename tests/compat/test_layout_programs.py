@@ -17,7 +17,7 @@ from tests.helpers import THOROUGH, run_script
 FOLDER = Path(__file__).with_name("programs")
 SHORT = ["gcn", "gin", "trees"]
 LONG = ["deepwalk", "rgcn", "sage", "sparse"]
-LONG += ["bolt_disk", "bolt_node", "bolt_typed"]
+LONG += ["bolt_disk", "bolt_link", "bolt_node", "bolt_typed"]
 PROGRAMS = [*SHORT, *LONG]
 OF_PROCESSES = "bolt_ddp"
 AGAIN = pytest.mark.thorough("as the others; their layers and loaders are in the tests beside this")
