@@ -856,9 +856,9 @@ plt.show()
 
 # %% [markdown] slot="openmp" lang="en"
 # The left plot shows three steps with the largest batch. Each rank has half of the seeds; on idle
-# cores, green and blue shrink to little more than half their single-process length. Orange is
-# mostly waiting for the slower rank. On the right, small batches often lose: the all-reduce takes
-# more time than splitting the batch saves. Two ranks are rarely twice as fast.
+# cores, green and blue shrink to little more than half their single-process length; busy ones take
+# longer. Orange is mostly waiting for the slower rank. On the right, small batches often lose: the
+# all-reduce costs more than splitting saves. Two are rarely twice as fast.
 #
 # On an H200, a training step on a graph with 2.45 million nodes took 11 ms, of which forward,
 # backward and optimizer took 5.5. Of these, the GPU computed for 0.6 ms; otherwise it waited for

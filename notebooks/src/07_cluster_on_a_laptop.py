@@ -734,8 +734,8 @@ plt.show()
 
 # %% [markdown] slot="explore" lang="en"
 # With more machines, more of the needed nodes are on other machines, so more bytes are sent in
-# total. On gigabit links, two machines may well be slower than one, because a single machine needs
-# no network.
+# total. On gigabit links, two machines are hardly faster than one, or even slower, because a single
+# machine needs no network.
 #
 # Choose the network, the method and the number of machines, up to 64. Each new number takes several
 # seconds to simulate. Left: what each machine receives from each of the others; right: the time of
@@ -744,8 +744,8 @@ plt.show()
 
 # %% [markdown] slot="explore" lang="ko"
 # 머신이 많을수록 필요한 노드가 다른 머신에 있는 경우가 많아지므로, 오가는 바이트의 총량도
-# 늘어납니다. 기가비트 링크에서는 머신 두 대가 한 대보다 느릴 수도 있습니다. 머신이 한 대뿐이면
-# 네트워크를 쓸 필요가 없기 때문입니다.
+# 늘어납니다. 기가비트 링크에서는 머신 두 대가 한 대보다 거의 빠르지 않거나, 오히려 느릴 수도
+# 있습니다. 머신이 한 대뿐이면 네트워크를 쓸 필요가 없기 때문입니다.
 #
 # 이번에는 머신 수를 64대까지 직접 바꾸어 봅시다. 아직 시뮬레이션하지 않은 머신 수를 고르면 적어도
 # 몇 초는 걸립니다. 왼쪽은 각 머신이 다른 머신에서 받는 데이터의 양이고, 오른쪽은 한 에폭에 걸리는
@@ -753,8 +753,8 @@ plt.show()
 # 그림이 표시됩니다. 그다음 셀에서는 `counts`의 가장 큰 머신 수로 네트워크들을 비교합니다.
 
 # %% [markdown] slot="explore" lang="zh"
-# 机器越多，所需的节点中落在其他机器上的就越多，传送的总字节数也越多。在千兆链路上，两台机器很可能比
-# 一台还慢，因为单独一台机器不需要网络。
+# 机器越多，所需的节点中落在其他机器上的就越多，传送的总字节数也越多。在千兆链路上，两台机器比一台快
+# 不了多少，甚至可能更慢，因为单独一台机器不需要网络。
 #
 # 请亲手改变机器数，最多 64 台。如果选择的机器数还没有模拟过，需要等待几秒。左图是每台机器从其他各台
 # 机器接收的数据量；右图是一轮的时间，旁边是单独一台机器的时间，供对照。没有启动内核时，显示的是四种

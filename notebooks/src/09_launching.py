@@ -385,23 +385,24 @@ for part, workspace in enumerate(machines):
 # %% [markdown] slot="doctor" lang="en"
 # Each machine can open its own part and has no other.
 #
-# `gnnlab doctor` looks for anything that would keep a job from running, on all machines if
-# `--ip_config` is given, otherwise on this computer. We run `doctor` twice: with one bit of the
-# features flipped, then restored. `--lang` selects English, Korean or Chinese.
+# `gnnlab doctor` finds what would keep a job from running, on all machines of `--ip_config`, on
+# Slurm's or Ray's nodes, or on this computer. We run `doctor` twice: with one bit of the features
+# flipped, then restored. `--lang` selects English, Korean or Chinese.
 
 # %% [markdown] slot="doctor" lang="ko"
 # 머신마다 자기 파티션을 열 수 있고, 다른 파티션은 없습니다.
 #
-# `gnnlab doctor`는 작업을 방해할 만한 문제를 찾습니다. `--ip_config`를 지정하면 모든 머신을, 그러지
-# 않으면 이 컴퓨터를 검사합니다. 피처의 비트 하나를 뒤집어 `doctor`를 실행하고, 비트를 되돌린 다음
-# 다시 실행합니다. 메시지의 언어는 `--lang`으로 고르며 영어, 한국어, 중국어가 있습니다.
+# `gnnlab doctor`는 작업을 방해할 만한 문제를 찾습니다. `--ip_config`를 지정하면 거기에 적힌 모든
+# 머신을, Slurm이나 Ray에서는 그 노드를, 그 밖에는 이 컴퓨터를 검사합니다. 피처의 비트 하나를 뒤집어
+# `doctor`를 실행하고, 비트를 되돌린 다음 다시 실행합니다. 메시지의 언어는 `--lang`으로 고르며 영어,
+# 한국어, 중국어가 있습니다.
 
 # %% [markdown] slot="doctor" lang="zh"
 # 每台机器都能打开自己的分区，而且只存有这一个分区。
 #
-# `gnnlab doctor` 检查是否存在妨碍作业运行的问题：指定 `--ip_config` 时检查所有机器，否则只检查这台
-# 计算机。下面把特征中的一个比特翻转，运行 `doctor`，再把它改回来。`--lang` 选择消息的语言：英语、韩
-# 语或中文。
+# `gnnlab doctor` 检查是否存在妨碍作业运行的问题：指定了 `--ip_config`，就检查其中的所有机器；在
+# Slurm 或 Ray 上，检查分配到的节点；其他情况下只检查这台计算机。下面把特征中的一个比特翻转，运行
+# `doctor`，再把它改回来。`--lang` 选择消息的语言：英语、韩语或中文。
 
 # %% slot="doctor-code" tags=["nbval-ignore-output"]
 needs_unix()

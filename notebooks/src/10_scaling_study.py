@@ -454,11 +454,11 @@ assert alone.epochs[-1].seconds < 3 * base.epochs[-1].seconds, "3 times as fast"
 
 # %% [markdown] slot="prove" lang="en"
 # Four machines are not even three times as fast as one; in the stored run, they take longer! Each
-# computes less, but has to fetch data.
+# computes less, but fetches data.
 #
 # ## Check that they agree
 #
-# First: did the simulated trainers request exactly as many rows as we counted? Second: if the
+# Did the simulated trainers request exactly as many rows as we counted? And if the
 # measured work took no time, would the simulator predict the formula's time?
 
 # %% [markdown] slot="prove" lang="ko"
@@ -500,7 +500,7 @@ for speed in (1, 10, 25, 100):
     assert not AS_IN_TEXT or 0.8 < ratio < 1, "it should be up to 20% short"
 
 # %% [markdown] slot="limits" lang="en"
-# Not one row more or fewer; the message headers add 0.01% to the bytes. The formula is up to a
+# The rows are equal; the message headers add 0.01% to the bytes. The formula is up to a
 # seventh too short: it knows only averages, while all trainers wait for the one with the most to
 # fetch, and omits the servers' processor time and the neighbor lists.
 #
@@ -712,26 +712,27 @@ if AS_IN_TEXT:
 # A well-chosen cache of a quarter of the rows serves more than half of the requests, which
 # concentrate on popular nodes; an arbitrary one serves a third.
 #
-# The cache of `DistGraph(…, cache_bytes=…)` starts with the nodes with the most edges and learns
-# from the requests. Orange points show its hit rate and time in the last epoch; the line is the
-# time without a cache. The trained parameters stay the same.
+# The cache of `DistGraph(…, cache_bytes=…)` starts empty, keeps at first the fetched rows with the
+# most edges into the machine's part, and learns from the requests. Orange points show its hit rate
+# and time in the last epoch; the line is the time without a cache. Trained parameters stay the same.
 
 # %% [markdown] slot="cache-library" lang="ko"
 # 잘 고르면 전체 피처의 4분의 1만 보관해도 요청의 절반 이상이 해결됩니다. 요청이 몇몇 노드에 몰리기
 # 때문입니다. 아무 행이나 고르면 3분의 1만 해결됩니다.
 #
-# `DistGraph(…, cache_bytes=…)`의 캐시는 에지가 많은 노드의 행에서 시작하여, 실제 요청에 맞추어
-# 내용을 바꾸어 갑니다. 주황색 점은 마지막 에폭의 적중률과 그 에폭에 걸린 시간이고, 오른쪽 그림의
-# 회색 선은 캐시가 없을 때의 시간입니다. 모델의 매개변수가 캐시를 쓰지 않았을 때와 비트 단위까지
-# 똑같은지도 단언문(assert)으로 확인합니다.
+# `DistGraph(…, cache_bytes=…)`의 캐시는 처음에 비어 있습니다. 가져온 행 가운데 처음에는 자기
+# 파티션으로 들어오는 에지가 많은 노드의 행을 남기고, 그다음부터는 실제 요청에 맞추어 내용을 바꾸어
+# 갑니다. 주황색 점은 마지막 에폭의 적중률과 그 에폭에 걸린 시간이고, 오른쪽 그림의 회색 선은 캐시가
+# 없을 때의 시간입니다. 모델의 매개변수가 캐시를 쓰지 않았을 때와 비트 단위까지 똑같은지도
+# 단언문(assert)으로 확인합니다.
 
 # %% [markdown] slot="cache-library" lang="zh"
 # 选得好，缓存四分之一的特征就能满足一半以上的请求，因为请求集中在少数节点上；随便选，只能满足三分之
 # 一。
 #
-# `DistGraph(…, cache_bytes=…)` 的缓存一开始保存边最多的节点的行，然后根据实际请求不断调整。橙色的点
-# 在左图中是最后一轮的命中率，在右图中是这一轮所用的时间；右图的灰线是没有缓存时的时间。我们还用断
-# 言（assert）确认，无论有没有缓存，训练出的模型参数都完全相同。
+# `DistGraph(…, cache_bytes=…)` 的缓存一开始是空的：在取回的行中，先保留通向本机分区的边最多的节点的
+# 行，然后根据实际请求不断调整。橙色的点在左图中是最后一轮的命中率，在右图中是这一轮所用的时间；右图
+# 的灰线是没有缓存时的时间。我们还用断言（assert）确认，无论有没有缓存，训练出的模型参数都完全相同。
 
 # %% slot="cache-run" tags=["nbval-ignore-output"]
 points = []  # share of the features, hit rate, milliseconds
@@ -838,7 +839,7 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown] slot="explore" lang="en"
-# One machine usually costs the least: $K$ machines cost at least $K$ times as much per hour, and
+# One machine usually costs least: $K$ cost at least $K$ times as much per hour, and
 # are hardly ever $K$ times as fast. To finish sooner, pay for more machines and 10 Gbit/s. At our
 # prices, 100 Gbit/s costs more than it saves.
 #
@@ -955,8 +956,8 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # and a million training nodes? We cannot try it, but can plan, if each number has a source and a
 # range.
 #
-# - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID in 64 bits,
-#   make 72 GB.
+# - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID in 64 bits
+#   (32 would do), make 72 GB.
 # - **Counted here per seed, to be scaled**: a trainer reads 68 nodes with the random partition, 58
 #   with METIS; 74% and 36% of them are remote.
 # - **Measured here**: the seconds per row.
@@ -979,8 +980,8 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # 무엇이 얼마나 필요할까요? 여기서 직접 실행해 볼 수는 없지만 계획은 세울 수 있습니다. 다만 수치마다
 # 출처를 밝히고, 값 하나가 아니라 범위로 나타내야 합니다.
 #
-# - **계산한 값**: 노드마다 400바이트, 에지마다 64비트인 출발 노드와 ID에 16바이트가 들어 모두 72
-#   GB입니다.
+# - **계산한 값**: 노드마다 400바이트, 에지마다 출발 노드와 ID에 16바이트가 들어 모두 72 GB입니다.
+#   둘 다 64비트로 잡은 것이며, 이 크기라면 gnnlab은 32비트로 저장합니다.
 # - **여기서 센 값**(시드 노드 수를 곱해서 씁니다): 트레이너가 시드 노드 하나당 읽는 노드는 무작위로
 #   나누면 68개, METIS로 나누면 58개이며, 그 가운데 각각 74%와 36%가 원격 노드입니다.
 # - **여기서 잰 값**: 행당 시간.
@@ -1001,7 +1002,8 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # 假如一张图有 1 亿个节点、20 亿条边，每个节点有 100 个 float32 特征，训练节点有 100 万个，需要多少
 # 资源？这里无法实际运行，但可以做计划，只要每个数都注明来源，并且给出范围而不是单个值。
 #
-# - **算出的**：每个节点 400 字节，每条边的源节点和 ID 各占 64 位，共 16 字节，合计 72 GB。
+# - **算出的**：每个节点 400 字节，每条边的源节点和 ID 各按 64 位计（这个规模的 ID，gnnlab 其实只用
+#   32 位存储），共 16 字节，合计 72 GB。
 # - **在这里数出、再按种子节点数放大的**：平均每个种子节点，训练器在随机切分时要读取 68 个节
 #   点，用 METIS 时读取 58 个，其中远程节点分别占 74% 和 36%。
 # - **在这里测得的**：每行时间，即采样和计算的时间平均到读取的每一行。
@@ -1029,8 +1031,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 
 # %% [markdown] slot="summary" lang="en"
 # With each doubling, more nodes are read per seed, but four points cannot tell us how many at 100
-# million nodes. So the plan ranges from 58 (METIS, small graph) to 121 (no node read twice).
-# Exercises 6 and 7 complete it.
+# million. So the plan ranges from 58 (METIS, small graph) to 121 (no node read twice). Exercises 6
+# and 7 complete it.
 #
 # ## What the model leaves out
 #
@@ -1044,8 +1046,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # - A step takes time for work, requests, features and all-reduce; a few counts, the time per row
 #   and the network determine all four.
 # - Speed up the bottleneck; anything else gains little.
-# - Start with what costs nothing (METIS and `prefetch`), then a cache, then the network, then
-#   machines.
+# - Start with what costs nothing (METIS and `prefetch`), then a cache, the network, and machines.
 # - A model whose times are off can still lead to the right decision. Check it where you can, and
 #   give a range where you cannot.
 #
@@ -1164,7 +1165,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果；`lesson.hint(1)` 给出第 1 题的提示。重启内核之
 # 后，只需运行“准备”中的单元格就能评判；不过，第 8 题要用到 `moving`，须先运行公式及其之前的单元格；
-# 要打印第 7 题之后的时间，则要运行全部单元格。
+# 要让第 7 题的单元格打印出一轮的时间，则要运行全部单元格。
 # [解答](../solutions/zh/10_scaling_study_solution.ipynb)随本课
 # 提供。
 #

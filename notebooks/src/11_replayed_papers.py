@@ -418,9 +418,9 @@ print(f"VIP, alpha = 0.2: {example:.2f}")
 # ## Claim and count side by side
 #
 # SALIENT++ gives its figures in millions of rows per epoch: 16.7 without a cache. The large graph
-# is generated at the size of `ogbn-products`: 2,449,029 nodes, grouped in clusters, and 61.9
-# million edges, each in both directions. Without a cache, it needs 16.1 million rows. All figures
-# in the tables below are shares of the total without a cache.
+# is generated at the size of `ogbn-products`: 2,449,029 nodes, in clusters, and 61.9
+# million edges, each in both directions. Without a cache, it needs 16.1 million rows; Belady starts
+# with a full cache. The tables give shares of the total without a cache.
 
 # %% [markdown] slot="table" lang="ko"
 # ## 논문의 수치와 직접 센 값
@@ -428,14 +428,15 @@ print(f"VIP, alpha = 0.2: {example:.2f}")
 # SALIENT++ 논문에는 한 에폭에 가져온 행의 수가 백만 단위로 실려 있으며, 캐시가 없을 때는 16.7, 곧
 # 1,670만 행입니다. 큰 그래프는 `ogbn-products`와 같은 크기로 생성한 것으로, 노드 2,449,029개와
 # 양방향 에지 6,186만 쌍으로 이루어지며 군집 구조를 갖습니다. 캐시가 없으면 1,613만 행이 필요합니다.
-# 아래 표의 수치는 모두 캐시가 없을 때를 1로 한 비율입니다.
+# 큰 그래프에서 Belady의 캐시는 비어 있지 않고 앞 에폭이 남긴 행에서 시작합니다. 아래 표의 수치는
+# 모두 캐시가 없을 때를 1로 한 비율입니다.
 
 # %% [markdown] slot="table" lang="zh"
 # ## 论文的数字与计数结果对照
 #
 # SALIENT++ 给出的是每轮获取的行数，单位为百万行：没有缓存时为 16.7。大图按 `ogbn-products` 的规模生
-# 成：2,449,029 个节点、约 6,186 万对双向的边，并且有簇状结构；没有缓存时，按同一单位是 16.13。下表
-# 的数值都是占无缓存时总数的比例。
+# 成：2,449,029 个节点、约 6,186 万对双向的边，并且有簇状结构；没有缓存时，按同一单位是 16.13；大图
+# 上的 Belady 不是从空缓存开始，而是保留前一轮留下的行。下表的数值都是占无缓存时总数的比例。
 
 # %% slot="figures"
 PUBLISHED = {  # millions of rows; none: without a cache
@@ -923,7 +924,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # A replay shows no accuracy, but sampling can show that one is too high because the model saw the
 # **future**. Each of 4,000 accounts is judged good or bad on a given day. After that day,
 # investigators link it to accounts of its own kind; before it, 60% of its links are to that kind.
-# Times are on edges. With `time=`, the sampler takes no edge later than the seed's day
+# Edges have times. With `time=`, the sampler takes no edge later than the seed's day
 # (`seed_times`).
 
 # %% [markdown] slot="leak" lang="ko"

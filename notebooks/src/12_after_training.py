@@ -432,8 +432,8 @@ else:
     raise RuntimeError("a label that nobody knows should not become 0")
 
 # %% [markdown] slot="rebuilt" lang="en"
-# A missing feature is never filled with 0 in silence: here 0 would mean fraud. We say −1,
-# unknown. `append_tables` returns a larger graph, in which old nodes keep their IDs.
+# A missing feature is never filled with 0 in silence: here 0 would mean fraud. We give −1, which
+# means unknown. `append_tables` returns a larger graph, in which old nodes keep their IDs.
 #
 # There are now two ways to score a new account. Batch inference runs over the larger graph. A
 # request to the **old** graph brings all edges of the day and the new accounts' features. All 300
@@ -579,9 +579,9 @@ plt.show()
 # $1 + 10 + 10 + 10 \cdot 10 = 121$ nodes (the shops of the account are drawn once for each
 # layer). Stored rows are the cheapest: the account and its shops.
 #
-# A sampled score depends on chance. The draw of `score` depends only on `seed` and the ID of each
-# node, so the same request has the same answer; another random seed gives another draw. Change the
-# fanout to see how far the answers of five seeds lie from the exact ones.
+# A sampled score depends on chance. The draw of `score` depends only on `seed`, the layer and the
+# ID of each node, so the same request has the same answer; another random seed gives another draw.
+# Change the fanout to see how far the answers of five seeds lie from the exact ones.
 
 # %% [markdown] slot="sampled" lang="ko"
 # 점선은 그래프 전체의 노드 수입니다. 모든 이웃을 쓰면 요청의 절반 이상이 천 개가 넘는 노드를
@@ -590,9 +590,9 @@ plt.show()
 # $1 + 10 + 10 + 10 \cdot 10 = 121$개입니다(계정의 상점은 계층마다 한 번씩 뽑습니다). 저장해 둔
 # 행을 쓸 때 비용이 가장 적으며, 계정과 그 상점만 읽습니다.
 #
-# 이웃을 샘플링하여 구한 점수는 우연에 따라 달라집니다. `score`는 `seed`와 노드 ID로 이웃을 뽑으므로
-# 같은 요청에는 같은 답이 나오고, `seed`를 바꾸면 다른 이웃이 뽑힙니다. 팬아웃을 바꾸어 가며 난수
-# 시드 다섯 개로 구한 점수가 정확한 점수에서 얼마나 벗어나는지 살펴봅시다.
+# 이웃을 샘플링하여 구한 점수는 우연에 따라 달라집니다. `score`는 `seed`와 계층, 노드 ID로 이웃을
+# 뽑으므로 같은 요청에는 같은 답이 나오고, `seed`를 바꾸면 다른 이웃이 뽑힙니다. 팬아웃을 바꾸어
+# 가며 난수 시드 다섯 개로 구한 점수가 정확한 점수에서 얼마나 벗어나는지 살펴봅시다.
 
 # %% [markdown] slot="sampled" lang="zh"
 # 虚线是整张图的节点数。使用全部邻居时，一半以上的请求要读取一千多个节点，因为它们触及了顾客最多
@@ -831,7 +831,7 @@ if AS_IN_TEXT:
 # ## 在更少的机器上加载检查点
 #
 # 训练可能需要三台机器，而回答请求一台就够。这里用第 07 课的模拟器（simulator）来模拟这些机器。这
-# 个作业不使用商店的特征，而是为每家商店设一个由四个数组成的**嵌入**。嵌入行以及优化器为各行保存的
+# 个作业不使用商店的特征，而是为每家商店设一个四维的**嵌入**。嵌入行以及优化器为各行保存的
 # 状态，都在拥有该商店的机器上，所以每台机器保存自己的一份。`save_checkpoint` 保存时使用图切分**之
 # 前**的 ID，因为分区中的 ID 会随切分方式而改变。
 #

@@ -21,8 +21,8 @@
 # both, so it reads itself as well.
 #
 # **2.** The account, its three shops, and $999 + 39 + 4$ other customers make 1,046. With fanouts
-# of 10, the first two shops draw at most ten other customers each, and the third has only four. In
-# stored rows, the customers are contained already: the account and its shops remain.
+# of 10, the first two shops draw at most ten other customers each, and the third has only four.
+# Stored rows already include the customers, so only the account and its shops are read.
 #
 # **3.** In the first layer, a payment changes the row of its shop, which gets another customer, and
 # the row of the account that pays, which gets another shop. No other row changes, since features
@@ -31,8 +31,9 @@
 # **4.** Days differ in their number of accounts, so accuracies must be compared. The comparison is
 # with day 0: a model that loses a little each day would pass a comparison with the day before.
 #
-# **5.** Write all rows to a table by original ID, then read from it. This is how `load_checkpoint`
-# moves rows, but for the size of the table, which lies on all machines together.
+# **5.** Write all rows to a table by original ID, then read from it. `load_checkpoint` moves rows
+# in the same way, except that its table holds new IDs by original ID and is spread over all
+# machines.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 상점 0의 고객은 0과 1이고 상점 2의 고객은 3입니다. 계정 4도 이제 두 상점의 고객이므로
@@ -49,8 +50,9 @@
 # **4.** 날마다 계정 수가 다르므로 정확도끼리 비교해야 합니다. 비교 대상은 0일째입니다. 전날과
 # 비교하면 날마다 조금씩 나빠지는 모델을 알아차리지 못합니다.
 #
-# **5.** 모든 행을 원래 ID 순서로 표에 적은 다음 그 표에서 읽습니다. `load_checkpoint`도 이렇게
-# 행을 옮깁니다. 다만 표가 클 수 있으므로 모든 머신에 나누어 둡니다.
+# **5.** 모든 행을 원래 ID 순서로 표에 적은 다음 그 표에서 읽습니다. `load_checkpoint`도 비슷하게
+# 행을 옮깁니다. 다만 표에 행이 아니라 원래 ID에 대응하는 새 ID를 적으며, 이 표를 모든 머신에 나누어
+# 둡니다.
 
 # %% [markdown] slot="why" lang="zh"
 # **1.** 商店 0 的顾客是 0 和 1，商店 2 的顾客是 3。账户 4 现在也是这两家商店的顾客，所以它自己的
@@ -65,8 +67,8 @@
 # **4.** 每天的账户数不同，所以要比较准确率，而且是与第 0 天比较：如果与前一天比较，就发现不了每天
 # 下降一点的模型。
 #
-# **5.** 把所有的行按原始 ID 写入一张表，再从表中读取。`load_checkpoint` 就是这样移动各行的，只不
-# 过这张表可能很大，所以分布在所有机器上。
+# **5.** 把所有的行按原始 ID 写入一张表，再从表中读取。`load_checkpoint` 也用类似的办法移动各行，只
+# 不过表里存的不是行，而是各原始 ID 对应的新 ID，并且分布在所有机器上。
 
 # %% slot="check"
 answer_1 = [0, 1, 3, 4]
