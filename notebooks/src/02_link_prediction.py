@@ -301,7 +301,7 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 #
 # 코드에서 `softplus(-s)`는 $-\log \sigma(s)$이고 `softplus(s)`는 $-\log (1 - \sigma(s))$이며, 둘 다
 # 오버플로가 생기지 않습니다. 모든 쌍의 점수가 0이면 언제나 $\sigma(0) = 0.5$이므로 손실은
-# $2 \log 2 \approx 1.386$입니다. 손실만 놓고 보면, 손실이 이보다 작지 않은 모델은 모든 쌍에 0점을
+# $2 \log 2 \approx 1.386$입니다. 손실만 놓고 보면, 손실이 이 값 이상인 모델은 모든 쌍에 0점을
 # 주는 것보다 나을 것이 없습니다.
 
 # %% [markdown] slot="score" lang="zh"

@@ -45,9 +45,9 @@
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, a graph of
 # 22,470 pages linked by mutual likes, is a 5 MB download; it is closer to the graphs used in
 # practice. The parts are stored in a temporary folder, deleted when the kernel shuts down. The
-# numbers in the text are those of `"digits"`, cut by METIS into eight parts in the section on
-# balance and into four in the others; there, `as_told` is true and the code asserts them. Collapsed
-# cells only draw figures; click to expand.
+# numbers in the text are those of `"digits"` in four parts (eight in the section on balance), cut
+# by METIS; with these settings, `as_told` is true and the code asserts them. Collapsed cells only
+# draw figures; click to expand.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -55,17 +55,17 @@
 # 손글씨 숫자 그래프인 `"digits"`는 프로젝트에 포함되어 있습니다. `"facebook"`은 서로 ‘좋아요’를
 # 누른 페이지 22,470개의 그래프로, 5 MB를 내려받아야 하지만 실제 그래프의 특징을 더 잘 보여 줍니다.
 # 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도 지워집니다. 본문의 수치는 `"digits"`를
-# METIS로 나눈 결과입니다. 균형을 다루는 절에서는 파티션 여덟 개로, 나머지 절에서는 네 개로
-# 나눕니다. 이때는 `as_told`가 참이어서 코드가 그 수치를 확인합니다. 그림만 그리는 셀은 접어
-# 두었으며, 누르면 펼쳐집니다.
+# METIS로 파티션 네 개(균형을 다루는 절에서는 여덟 개)로 나눈 결과이며, 설정이 이와 같으면
+# `as_told`가 참이어서 코드가 그 수치를 확인합니다. 그림만 그리는 셀은 접어 두었으며, 누르면
+# 펼쳐집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
 # 由手写数字图像构成的图 `"digits"` 随项目附带。`"facebook"` 由 22,470 个互相点赞的页面组成，需要下
 # 载 5 MB，更接近实际应用中的图。分区写在临时文件夹里，内核退出时会自动删除。正文中的数字是用 METIS
-# 切分 `"digits"` 得到的：“均衡”一节切成八个分区，其余各节切成四个；这时 `as_told` 为真，代码会用断
-# 言核对这些数字。只负责绘图的单元格都已折叠，点击即可展开。
+# 把 `"digits"` 切成四个分区（“均衡”一节是八个）的结果；采用这些设置时 `as_told` 为真，代码会用断言
+# 核对这些数字。只负责绘图的单元格都已折叠，点击即可展开。
 
 # %% slot="imports"
 import json

@@ -902,9 +902,8 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 
 # %% [markdown] slot="summary" lang="en"
 # Three shares became two and one, and every account has the score that it had. The files `part-…`
-# hold rows, the files `rank-…` the state of each trainer: the model is the same in all of them. A
-# checkpoint belongs to its graph, though: a shop that opens later has no row, and loading says
-# so.
+# hold rows, the files `rank-…` the state of each trainer; all trainers have the same model. A
+# checkpoint belongs to its graph, though: a shop that opens later has no row, and loading says so.
 #
 # ## Summary
 #
@@ -941,9 +940,9 @@ assert not AS_IN_TEXT or accuracy(scores[1], label) > honest + 0.1
 
 # %% [markdown] slot="summary" lang="ko"
 # 세 머신의 몫이 두 대로, 또 한 대로 옮겨졌고 모든 계정의 점수는 그대로입니다. `part-…` 파일에는
-# 행이, `rank-…` 파일에는 트레이너(trainer)별 상태가 들어 있으며, 모델은 모든 파일에서 같습니다.
-# 다만 체크포인트는 저장할 때의 그래프에서만 쓸 수 있습니다. 나중에 생긴 상점에는 행이 없으므로
-# 불러올 때 오류가 납니다.
+# 행이, `rank-…` 파일에는 트레이너(trainer)별 상태가 들어 있으며, 그 가운데 모델은 어느 `rank-…`
+# 파일에서나 같습니다. 다만 체크포인트는 저장할 때의 그래프에서만 쓸 수 있습니다. 나중에 생긴
+# 상점에는 행이 없으므로 불러올 때 오류가 납니다.
 #
 # ## 요약
 #

@@ -51,8 +51,8 @@ lesson.check(2, answer_2)
 # equal shares.
 #
 # **4.** Correct predictions and nodes are each summed over all ranks, and then the first sum is
-# divided by the second. The mean of the ranks' accuracies would be wrong here: one rank has 40
-# nodes, another 50.
+# divided by the second. The mean of the ranks' accuracies would be wrong: in the check, the ranks
+# have 40, 50 and 10 nodes.
 
 # %% [markdown] slot="why-3-4" lang="ko"
 # **3.** 배치 전체의 손실은 모든 노드에 대한 평균이므로, 각 랭크의 가중치는 맡은 노드 수에
@@ -60,15 +60,15 @@ lesson.check(2, answer_2)
 # 그래디언트가 나옵니다.
 #
 # **4.** 맞힌 노드 수와 맡은 노드 수를 각각 모든 랭크에 걸쳐 더한 뒤, 앞의 합을 뒤의 합으로
-# 나눕니다. 한 랭크는 노드 40개를, 다른 랭크는 50개를 맡았으므로, 랭크별 정확도를 단순히 평균하면
-# 틀린 값이 나옵니다.
+# 나눕니다. 채점에 쓰는 예에서는 세 랭크가 노드를 각각 40개, 50개, 10개 맡으므로, 랭크별 정확도를
+# 단순히 평균하면 틀린 값이 나옵니다.
 
 # %% [markdown] slot="why-3-4" lang="zh"
 # **3.** 整个批次的损失是所有节点的损失的平均值，所以每个 rank 的权重应与它的节点数成正比。DDP 给每
 # 个 rank 相同的权重，只有各份大小相同时才正确。
 #
 # **4.** 先把各 rank 预测正确的节点数和各自的节点数分别相加，再用前者除以后者。这里不能对各 rank 的
-# 准确率求平均：一个 rank 有 40 个节点，另一个有 50 个。
+# 准确率求平均：评判时，三个 rank 分别有 40、50 和 10 个节点。
 
 
 # %% slot="answers-3-4"
