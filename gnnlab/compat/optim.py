@@ -78,15 +78,8 @@ class SparseGradOptimizer:
             none = torch.empty(0, dtype=torch.int64), parts[0][1][:0]
             rows, grads = sparse_rules.merge([*parts, *[none] * missing])
             self._steps[i] += 1
-            sparse_rules.apply(
-                self.rule,
-                emb.weight,
-                rows,
-                grads.to(emb.weight.dtype),
-                self._states[i],
-                self.options,
-                self._steps[i],
-            )
+            how = self._states[i], self.options, self._steps[i]
+            sparse_rules.apply(self.rule, emb.weight, rows, grads.to(emb.weight.dtype), *how)
             emb.reset_trace()
 
     def zero_grad(self) -> None:
@@ -96,13 +89,12 @@ class SparseGradOptimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return rule, options, numbers of steps and the state of all rows."""
+        states = [dict(zip(self._state_names, each, strict=True)) for each in self._states]
         return {
             "rule": self.rule,
             "options": dict(self.options),
             "steps": list(self._steps),
-            "states": [
-                dict(zip(self._state_names, states, strict=True)) for states in self._states
-            ],
+            "states": states,
         }
 
     @restoring("a sparse optimizer")

@@ -99,27 +99,27 @@ def test_a_job_of_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
 
 
-def as_dgl(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(filter(None, [str(ROOT), env.pop("PYTHONPATH", "")]))
-    command = [sys.executable, "-m", "gnnlab.as_dgl", *words]
-    env = {**os.environ, **env, "PYTHONPATH": path}
+def python(*words: str, path: str) -> subprocess.CompletedProcess[str]:
+    command, env = [sys.executable, *words], {**os.environ, "PYTHONPATH": path}
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_another_dgl_that_is_installed_is_named(tmp_path: Path) -> None:
     other = write(tmp_path / "dgl", "raise ImportError('no library for this torch')", "__init__.py")
-    done = as_dgl("-c", "import dgl; print(dgl.__name__)", PYTHONPATH=str(tmp_path))
+    path, code = os.pathsep.join([str(ROOT), str(tmp_path)]), "import dgl; print(dgl.__name__)"
+    done = python("-m", "gnnlab.as_dgl", "-c", code, path=path)
     assert done.stdout == "gnnlab.compat\n"
     assert done.stderr.splitlines() == [
         f"gnnlab: `import dgl` gives gnnlab ({ROOT / 'gnnlab'}), not the DGL of {other}"
     ]
-    script = "import gnnlab.compat.as_dgl, dgl; print(dgl.__name__)"
-    path = os.pathsep.join([str(ROOT), str(tmp_path)])
-    env = {**os.environ, "PYTHONPATH": path}
-    words = [sys.executable, "-c", script]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
+    done = python("-c", "import gnnlab.compat.as_dgl, dgl; print(dgl.__name__)", path=path)
     assert (done.stdout, done.stderr.count("\n")) == ("gnnlab.compat\n", 1)
     assert str(other) in done.stderr
+
+
+def test_a_python_without_gnnlab() -> None:
+    done = python("-S", "-P", "-c", "import dgl", path=tool.FOLDER)
+    assert f"{sys.executable} -m pip install gnnlab" in done.stderr.splitlines()[-1]
 
 
 def test_modules_code_options_and_status_are_passed_on(tmp_path: Path) -> None:
@@ -128,12 +128,12 @@ def test_modules_code_options_and_status_are_passed_on(tmp_path: Path) -> None:
     write(tmp_path, "name = 'of the user'", "helper.py")
     source = "import sys, dgl, helper; print(sys.argv[1:], helper.name); sys.exit(3)"
     write(tmp_path, source, "tool.py")
-    done = as_dgl("-m", "tool", "-x", "--", "y", PYTHONPATH=str(tmp_path))
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    done = python("-m", "gnnlab.as_dgl", "-m", "tool", "-x", "--", "y", path=path)
     assert (done.returncode, done.stderr) == (3, "")
     assert done.stdout.splitlines()[-2:] == ["customized", "['-x', '--', 'y'] of the user"]
-    words = [sys.executable, "-O", "-W", "error", "-m", "gnnlab.as_dgl", "-c"]
     code = "import sys; print(sys.flags.optimize, sys.warnoptions)"
-    done = subprocess.run([*words, code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = python("-O", "-W", "error", "-m", "gnnlab.as_dgl", "-c", code, path=str(ROOT))
     assert done.stdout == "1 ['error']\n", done.stderr
 
 
