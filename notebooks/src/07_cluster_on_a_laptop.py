@@ -2,10 +2,10 @@
 # # A cluster on a laptop
 #
 # A cluster costs money before you know whether it helps. Half of the answer needs no cluster: what
-# a job sends between machines depends only on the graph, its parts and the samples. So one computer
-# can simulate all the machines and count every byte. The other half, time, also depends on a
-# network that you do not have, so it is computed with a network model. By the end of this lesson,
-# you will be able to
+# machines request from each other depends only on the graph, its parts and the samples. So one
+# computer can simulate all the machines and count every byte of it. The other half, time, also
+# depends on a network that you do not have, so it is computed with a network model. By the end of
+# this lesson, you will be able to
 #
 # - count what a mini-batch requests from another machine;
 # - simulate a job on many machines in one process, and read its byte matrix and its timeline;
@@ -17,11 +17,11 @@
 # # 노트북 컴퓨터 한 대로 흉내 내는 클러스터
 #
 # 클러스터는 도움이 될지 알아보기도 전에 돈부터 듭니다. 그런데 도움이 될지에 대한 답의 절반은
-# 클러스터 없이도 알 수 있습니다. 머신 사이에 오가는 데이터의 양은 그래프와 그래프를 나눈 방식,
-# 샘플링 결과만으로 정해지기 때문입니다. 그래서 컴퓨터 한 대로 모든 머신을 시뮬레이션하면서 오가는
-# 바이트를 빠짐없이 셀 수 있습니다. 나머지 절반, 곧 걸리는 시간은 네트워크에 따라서도 달라지는데,
-# 실제 네트워크가 없으므로 네트워크 모델로 계산합니다. 레슨을 마치면 다음과 같은 일을 할 수
-# 있습니다.
+# 클러스터 없이도 알 수 있습니다. 머신이 서로 요청하는 그래프 데이터의 양은 그래프와 그래프를 나눈
+# 방식, 샘플링 결과만으로 정해지기 때문입니다. 그래서 컴퓨터 한 대로 모든 머신을 시뮬레이션하면서 이
+# 요청과 응답의 바이트를 빠짐없이 셀 수 있습니다. 나머지 절반, 곧 걸리는 시간은 네트워크에 따라서도
+# 달라지는데, 실제 네트워크가 없으므로 네트워크 모델로 계산합니다. 레슨을 마치면 다음과 같은 일을 할
+# 수 있습니다.
 #
 # - 미니배치(mini-batch) 하나를 만들 때 다른 머신에 요청하는 데이터의 양 세기
 # - 머신 여러 대에서 실행할 작업을 프로세스 하나로 시뮬레이션하고, 바이트 행렬과 타임라인 읽기
@@ -33,9 +33,9 @@
 # # 笔记本电脑上的集群
 #
 # 集群还没派上用场就要花钱，所以先要问：它究竟有没有用？这个问题有一半不用集群就能回答：作业在机器之
-# 间传送多少数据，只取决于图、图的切分方式和采样结果，所以用一台计算机就能模拟所有机器，把每一个字节
-# 都数清楚。另一半是时间，它还取决于网络；如果手头没有要考察的那种网络，就只能用网络模型计算。学完之
-# 后，你能够：
+# 间请求多少图数据，只取决于图、图的切分方式和采样结果，所以用一台计算机就能模拟所有机
+# 器，把这些请求和响应的每一个字节都数清楚。另一半是时间，它还取决于网络；如果手头没有要考察的那种网
+# 络，就只能用网络模型计算。学完之后，你能够：
 #
 # - 数出一个小批次（mini-batch）要向另一台机器请求多少数据；
 # - 在一个进程中模拟多台机器上的作业，读懂它的字节矩阵和时间线；

@@ -714,7 +714,8 @@ if AS_IN_TEXT:
 #
 # The cache of `DistGraph(…, cache_bytes=…)` starts empty, keeps at first the fetched rows with the
 # most edges into the machine's part, and learns from the requests. Orange points show its hit rate
-# and time in the last epoch; the line is the time without a cache. Trained parameters stay the same.
+# and time in the last epoch; the line is the time without a cache. Trained parameters stay the
+# same.
 
 # %% [markdown] slot="cache-library" lang="ko"
 # 잘 고르면 전체 피처의 4분의 1만 보관해도 요청의 절반 이상이 해결됩니다. 요청이 몇몇 노드에 몰리기
@@ -981,7 +982,7 @@ assert not AS_IN_TEXT or 1 / 2 < ms["NVMe SSD"] / ms["1 Gbit/s"] < 2, "the SSD d
 # 출처를 밝히고, 값 하나가 아니라 범위로 나타내야 합니다.
 #
 # - **계산한 값**: 노드마다 400바이트, 에지마다 출발 노드와 ID에 16바이트가 들어 모두 72 GB입니다.
-#   둘 다 64비트로 잡은 것이며, 이 크기라면 gnnlab은 32비트로 저장합니다.
+#   출발 노드와 에지 ID는 각각 64비트로 잡았지만, 이 크기의 그래프라면 gnnlab은 32비트로 저장합니다.
 # - **여기서 센 값**(시드 노드 수를 곱해서 씁니다): 트레이너가 시드 노드 하나당 읽는 노드는 무작위로
 #   나누면 68개, METIS로 나누면 58개이며, 그 가운데 각각 74%와 36%가 원격 노드입니다.
 # - **여기서 잰 값**: 행당 시간.
