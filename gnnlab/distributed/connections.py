@@ -5,6 +5,7 @@ have further connections, which are kept for later ones. If a server dies, its c
 once; if its host cannot be reached, the kernel notices within four seconds. In both cases a waiting
 client raises an error within five seconds, which names the server. A server that keeps a request
 waiting is greeted on another connection, and counts as lost if it does not answer for 15 seconds.
+The client's process then fails, and :mod:`gnnlab.launch.job_supervisor` ends the job.
 
 After a short interruption, a pending request is sent again on a new connection under the same
 number: reads are idempotent, and servers remember the numbers of writes.

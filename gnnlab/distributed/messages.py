@@ -1,9 +1,10 @@
-"""Messages from clients to servers; :mod:`gnnlab.distributed.protocol` says what becomes of each.
+"""Messages from clients to servers, which :mod:`gnnlab.distributed.part_store` answers.
 
-Distributed data is accessed by messages, also when everything is in one process, so client code is
-the same in a notebook and on a cluster. A message names a tensor or an edge type of one part and
-rows *of that part*: row 0 is the first that the part owns. Fields are numbers, strings and CPU
-tensors, and tuples and dictionaries of them. No message carries code.
+Where each goes and what its reply is, :mod:`gnnlab.distributed.protocol` says. Distributed data is
+accessed by messages, also when everything is in one process, so client code is the same in a
+notebook and on a cluster. A message names a tensor or an edge type of one part and rows *of that
+part*: row 0 is the first that the part owns. Fields are numbers, strings and CPU tensors, and
+tuples and dictionaries of them. No message carries code.
 
 A tensor's full name says what its rows are: ``node~_N~feat``, ``edge~user:plays:game~weight``.
 The IDs of the rows before the graph was partitioned, ``node~_N~~orig_id``, can be pulled alone.

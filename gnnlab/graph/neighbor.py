@@ -1,4 +1,6 @@
-"""Neighbor sampling: choose a few in-edges of each seed node.
+"""Neighbor sampling: choose a few in-edges of each seed node, by :mod:`gnnlab.kernels.sample`.
+
+The IDs of the chosen edges are computed when they are first read.
 
 References
 ----------
