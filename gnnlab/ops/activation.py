@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gnnlab import kernels
@@ -60,9 +59,11 @@ class _ReluDropout(Function):
         return out
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (out,) = ctx.saved_tensors
+        if torch.is_grad_enabled():  # this gradient is differentiated, too
+            levels = kernels.activation.LEVELS
+            return grad * (out > 0) * (levels / (levels - ctx.threshold)), None
         flat = (t.contiguous().view(-1).numpy() for t in (out, grad))
         result = kernels.activation.relu_dropout_grad(*flat, ctx.threshold)
         return torch.from_numpy(result).view(grad.shape), None

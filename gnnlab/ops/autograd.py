@@ -26,7 +26,6 @@ from typing import Any
 
 import torch
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from gnnlab.kernels import gather as rows_of
 from gnnlab.ops import numba_ops, torch_ops
@@ -210,9 +209,11 @@ class _Softmax(Function):
         return out
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (out,) = ctx.saved_tensors
+        if torch.is_grad_enabled():  # this gradient is differentiated, too
+            each = grad * out
+            return None, each - out * gather(ctx.groups, row_sum(ctx.groups, each))
         result = implementation(out).softmax_grad(ctx.groups, _wide(out), _wide(grad))
         return None, result.to(grad.dtype)
 

@@ -89,6 +89,7 @@ def test_gradients(kind, make):
         return functional_call(layer, parameters, (graph, feat, *rest[: len(extra)]))
 
     assert torch.autograd.gradcheck(run, (feat, *extra, *values), fast_mode=True)
+    assert torch.autograd.gradgradcheck(run, (feat, *extra, *values), fast_mode=True)
 
 
 EDGE_WEIGHTED = {

@@ -34,8 +34,11 @@ def test_drops_at_the_asked_rate_and_keeps_the_mean(p: float) -> None:
 def test_gradient_follows_the_mask() -> None:
     x = torch.randn(37, 11, requires_grad=True)
     out = relu_dropout(x, 0.25)
-    grad = torch.autograd.grad(out, x, torch.ones_like(out).t().contiguous().t())[0]
-    assert torch.equal(grad, out.gt(0) * torch.tensor(4 / 3))
+    weight = torch.ones_like(out).t().contiguous().t().requires_grad_()
+    for more in False, True:  # with more, this gradient can be differentiated
+        (grad,) = torch.autograd.grad(out, x, weight, retain_graph=True, create_graph=more)
+        assert torch.equal(grad, out.gt(0) * torch.tensor(4 / 3))
+    assert torch.equal(torch.autograd.grad(grad.sum(), weight)[0], out.gt(0) * torch.tensor(4 / 3))
     negative = relu_dropout(-x.detach().abs(), 0.25)
     assert negative.eq(0).all()
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 import gnnlab as dgl
 from gnnlab.ops import edge_softmax
@@ -31,7 +31,8 @@ def test_equals_the_definition(shape: tuple, dtype: torch.dtype, norm_by: str, p
 @pytest.mark.parametrize("norm_by", ["dst", "src"])
 def test_gradient(norm_by: str, path: str) -> None:
     scores = torch.randn(8, 3, 1, dtype=torch.float64, requires_grad=True)
-    assert gradcheck(lambda x: edge_softmax(toy_graph(), x, norm_by=norm_by), scores)
+    for check in gradcheck, gradgradcheck:
+        assert check(lambda x: edge_softmax(toy_graph(), x, norm_by=norm_by), scores)
     some = torch.randn(4, 2, dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda x: edge_softmax(toy_graph(), x, [6, 0, 2, 4], norm_by), some)
 
