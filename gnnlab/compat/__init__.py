@@ -22,7 +22,8 @@ _MODULES = {
     "gnnlab.compat.base": "base_initializer=zero_initializer dgl_warning is_all zero_initializer",
     "gnnlab.compat.dglfile": "load_graphs",
     "gnnlab.compat.functions": "bipartite block_to_graph broadcast_edges broadcast_nodes "
-    "create_block hetero_from_relations merge rand_bipartite",
+    "create_block hetero_from_relations merge rand_bipartite rand_graph",
+    "gnnlab.compat.utils": "apply_each=recursive_apply",
     "gnnlab.compat.methods": "Scheme",
     "gnnlab.graph.frame": "Frame",
     "gnnlab.graph.message_passing": "EdgeBatch NodeBatch",

@@ -1,5 +1,6 @@
 """Parameters that DGL has and gnnlab has no use for: calls may give them, and they are dropped.
 
+``output_device`` moves what a function returns.
 Functions and classes with such parameters are offered by compat's packages as adapters, which
 :func:`adapted` makes. A class is adapted by a :class:`StandIn`.
 """
@@ -39,7 +40,12 @@ DROPPED = {
         "initialize": "max_queue_size@3 net_type@4 num_worker_threads@5 use_graphbolt@6",
     },
     "gnnlab.distributed.tensor": {"DistTensor": "attach@7"},
+    "gnnlab.graph.compact": {"khop_in_subgraph khop_out_subgraph": "output_device"},
     "gnnlab.graph.construct": {"graph": "row_sorted col_sorted"},
+    "gnnlab.graph.subgraph": {
+        "edge_subgraph edge_type_subgraph in_subgraph node_subgraph node_type_subgraph "
+        "out_subgraph": "output_device"
+    },
     "gnnlab.partition.load": {"load_partition": "use_graphbolt@3"},
     "gnnlab.partition.partition": {
         "partition_graph": "graph_formats@12 use_graphbolt@13 store_eids@14 store_inner_node@15 "
@@ -80,7 +86,10 @@ def _adapter(original: Any, table: str) -> Any:
                 warn_of_graphbolt()
             args = tuple(each for i, each in enumerate(args) if i - first not in places)
             kept = {renamed.get(n, n): each for n, each in kwargs.items() if n not in dropped}
-            return function(*args, **kept)
+            made, device = function(*args, **kept), kwargs.get("output_device")
+            if "output_device" not in dropped or device is None:
+                return made
+            return (made[0].to(device), *made[1:]) if isinstance(made, tuple) else made.to(device)
 
         return call
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gnnlab.compat.lazy import target
+from gnnlab.compat.lazy import advice, target
 from gnnlab.errors import InvalidInput, no_such_file, reading
 
 
@@ -121,12 +121,10 @@ def is_there(name: str) -> bool:
 
 def report(path: Path) -> tuple[str, bool]:
     """Return what ``--check`` prints of a path, and whether nothing is missing."""
-    found = uses(path)
-    known = Path(__file__).with_name("instead.txt").read_text("utf8").splitlines()
-    advice = dict(line.split(": ", 1) for line in known)
+    found, known = uses(path), advice()
     there = {name: is_there(name) for name in sorted({name for name, _ in found})}
     lines = [
-        f"{place}: {name} is missing" + (f": {advice[name]}" if name in advice else "")
+        f"{place}: {name} is missing" + (f": {known[name]}" if name in known else "")
         for name, place in found
         if not there[name]
     ]

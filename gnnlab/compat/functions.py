@@ -12,7 +12,7 @@ from gnnlab import random
 from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
 from gnnlab.graph import batch as batching
 from gnnlab.graph.block import Block
-from gnnlab.graph.construct import heterograph
+from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.core import refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
@@ -53,6 +53,17 @@ def rand_bipartite(
         idtype=idtype,
         device=device,
     )
+
+
+def rand_graph(
+    num_nodes: int, num_edges: int, idtype: torch.dtype = torch.int64, device: Any = None
+) -> Graph:
+    """Make a graph of ``num_edges`` distinct random edges, which may join a node to itself.
+
+    They follow from ``dgl.seed``.
+    """
+    pairs = rand_bipartite("src", "to", "dst", num_nodes, num_nodes, num_edges, idtype, device)
+    return graph(pairs.edges(), num_nodes=num_nodes, idtype=idtype, device=device)
 
 
 def bipartite(

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +26,10 @@ PATHS = {
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view", "homophily"], ""),
     **dict.fromkeys(["frame", "init", "udf"], ""),
-    "label_informativeness": "",
+    **dict.fromkeys(["label_informativeness", "core"], ""),
+    "distributed.partition": "distributed",
+    "graphbolt.impl": "graphbolt",
+    "sparse.sparse_matrix": "sparse",
     "transform": "transforms",
     "dataloading.dist_dataloader": "distributed.dist_dataloader",
     "distributed.dist_context": "distributed",
@@ -129,7 +133,9 @@ def attributes(
             if value is None and not base:
                 raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
             if value is None:
-                value = getattr(importlib.import_module(base), name)  # for the error
+                known = advice().get(path)
+                words = f"{base} has none of that name"
+                raise AttributeError(f"{path} is missing: {known or words}", name=name)
         space[name] = value = takes_graph(adapted(value), package)
         return value
 
@@ -138,6 +144,12 @@ def attributes(
         return sorted({*own, *table, *(_offered(base) if base else ())} - {"annotations"})
 
     return get, names
+
+
+def advice() -> dict[str, str]:
+    """Return what to use instead of names that are missing."""
+    lines = Path(__file__).with_name("instead.txt").read_text("utf8").splitlines()
+    return dict(line.split(": ", 1) for line in lines)
 
 
 def _offered(base: str) -> Iterable[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import torch
 
 from gnnlab.compat import lazy
@@ -9,6 +11,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.ids import as_integers
 from gnnlab.graph.relation import check_ids
 from gnnlab.nn.utils import check_dtype, check_size
+from gnnlab.ops import segment_reduce
 
 
 def segment_mm(a: torch.Tensor, b: torch.Tensor, seglen_a: torch.Tensor) -> torch.Tensor:
@@ -47,4 +50,13 @@ def gather_mm(a: torch.Tensor, b: torch.Tensor, *, idx_b: torch.Tensor) -> torch
     return torch.empty_like(found).index_copy(0, order, found)
 
 
+def segment_softmax(seglen: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Softmax over each run of rows of ``value`` (N, …); ``seglen`` has the lengths of the runs."""
+    top = torch.repeat_interleave(segment_reduce(seglen, value.detach(), "max"), seglen, 0)
+    powers = (value - top).exp()
+    return powers / torch.repeat_interleave(segment_reduce(seglen, powers), seglen, 0)
+
+
+_FUNCTIONS = {"edge_softmax"}  # with the name of a module
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.ops")
+sys.modules[__name__].__class__ = lazy.Face

@@ -236,4 +236,5 @@ def _forget(path: Path, number: int, process: int) -> None:
         path.unlink()
 
 
-__getattr__, __dir__ = lazy.attributes(__name__, "")
+_MODULES = {"torch": "get_num_threads set_num_threads", __name__: "apply_each=recursive_apply"}
+__getattr__, __dir__ = lazy.attributes(__name__, "", _MODULES)

@@ -311,6 +311,8 @@ def adj_external(
     scipy_fmt : {"coo", "csr"}, optional
         Return a scipy matrix instead of a torch sparse tensor. Its values are ones, too.
     """
+    if isinstance(transpose, str | tuple):
+        raise InvalidInput(f"transpose is True or False; found {transpose!r}; a type is etype=…")
     relation = graph.relation(etype)
     src, dst = relation.coo()
     rows, columns, shape = src, dst, (relation.num_src, relation.num_dst)
@@ -324,8 +326,7 @@ def adj_external(
 
     values = torch.ones(relation.num_edges, dtype=torch.int64).numpy()
     if scipy_fmt == "coo":
-        ends = (rows.cpu().numpy(), columns.cpu().numpy())
-        return scipy.sparse.coo_matrix((values, ends), shape)
+        return scipy.sparse.coo_matrix((values, (rows.cpu().numpy(), columns.cpu().numpy())), shape)
     if scipy_fmt == "csr":
         by_row = relation.csc() if transpose else relation.csr()
         arrays = (values, by_row.indices.cpu().numpy(), by_row.indptr.cpu().numpy())

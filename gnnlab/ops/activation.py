@@ -62,8 +62,7 @@ class _ReluDropout(Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (out,) = ctx.saved_tensors
         if torch.is_grad_enabled():  # this gradient is differentiated, too
-            levels = kernels.activation.LEVELS
-            return grad * (out > 0) * (levels / (levels - ctx.threshold)), None
+            return grad * (out > 0) / (1 - ctx.threshold / kernels.activation.LEVELS), None
         flat = (t.contiguous().view(-1).numpy() for t in (out, grad))
         result = kernels.activation.relu_dropout_grad(*flat, ctx.threshold)
         return torch.from_numpy(result).view(grad.shape), None

@@ -54,6 +54,9 @@ def test_by_name_and_by_place() -> None:
     assert len(pairs[0]) == 2
     negative = dgl.dataloading.negative_sampler.GlobalUniform(2, True, False, 1.5)
     assert negative.k == 2 and not negative.replace
+    part = dgl.node_subgraph(g, [0, 1], output_device="meta")
+    hops, new_ids = dgl.khop_in_subgraph(g, [0], 1, output_device="meta")
+    assert (part.device.type, hops.device.type, new_ids.tolist()) == ("meta", "meta", [0])
     with pytest.raises(TypeError, match="fussed"):
         dgl.dataloading.NeighborSampler([2], fussed=True)
     with pytest.raises(gnnlab.InvalidInput):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gnnlab.compat as dgl
 from gnnlab.tools.as_dgl import main
 
 PROGRAM = """
@@ -43,6 +44,12 @@ def test_a_program_and_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[
     status, printed = check(tmp_path, capsys)
     assert status == 1 and printed.startswith(f"{tmp_path}/lesson.ipynb:cell 3:3: dgl.bad ")
     assert len(printed.splitlines()) == 3
+
+
+def test_an_attribute_that_is_missing_says_what_to_use_instead() -> None:
+    for name, words in ("LazyFeature", "set_src_lazy_features"), ("nothing", "gnnlab has none"):
+        with pytest.raises(AttributeError, match=f"dgl.{name} is missing: .*{words}"):
+            getattr(dgl, name)
 
 
 def test_all_is_there(capsys: pytest.CaptureFixture[str]) -> None:

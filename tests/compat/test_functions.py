@@ -96,8 +96,11 @@ def test_rand_bipartite_has_distinct_edges(edges: int) -> None:
 def test_rand_bipartite_is_seeded_and_uniform() -> None:
     core.seed(3)
     first = dgl.rand_bipartite("u", "r", "v", 100, 50, 300)
+    drawn = dgl.rand_graph(100, 900, torch.int32)
     core.seed(3)
     assert edges_of(first) == edges_of(dgl.rand_bipartite("u", "r", "v", 100, 50, 300))
+    assert edges_of(drawn) == edges_of(dgl.rand_graph(100, 900)) and drawn.idtype is torch.int32
+    assert not drawn.is_multigraph and drawn.num_nodes() == 100
     counts = torch.zeros(20)
     for _ in range(500):
         src, dst = dgl.rand_bipartite("u", "r", "v", 4, 5, 4).edges()

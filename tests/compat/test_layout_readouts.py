@@ -72,3 +72,6 @@ def test_products_with_a_matrix_for_each_group() -> None:
     torch.testing.assert_close(dgl.ops.segment_mm(a, b, lengths), expected)
     with pytest.raises(InvalidInput):
         dgl.ops.segment_mm(a, b, lengths[:2])
+    found = dgl.ops.segment_softmax(lengths, a)
+    runs = [part.softmax(0) for part in a.split(lengths.tolist())]
+    torch.testing.assert_close(found, torch.cat(runs))

@@ -46,7 +46,9 @@ def test_adjusted_is_networkx_assortativity() -> None:
     made = nx.Graph(g.to_networkx())
     nx.set_node_attributes(made, dict(enumerate(y)), "class")
     expected = nx.attribute_assortativity_coefficient(made, "class")
-    assert transforms.adjusted_homophily(g, torch.tensor(y)) == pytest.approx(expected)
+    once = g.edge_subgraph(g.edges()[0] < g.edges()[1], relabel_nodes=False)
+    for graph in (g, once):  # with each pair of neighbors in both directions, and in one
+        assert transforms.adjusted_homophily(graph, torch.tensor(y)) == pytest.approx(expected)
 
 
 def test_informativeness_is_mutual_information() -> None:
@@ -57,5 +59,7 @@ def test_informativeness_is_mutual_information() -> None:
         n / count * math.log(n * count / (ends[a] * ends[b])) for (a, b), n in joint.items()
     )
     entropy = -sum(n / count * math.log(n / count) for n in ends.values())
-    found = transforms.edge_label_informativeness(g, torch.tensor(y))
-    assert found == pytest.approx(information / entropy, abs=1e-6)
+    once = g.edge_subgraph(g.edges()[0] < g.edges()[1], relabel_nodes=False)
+    for graph in (g, once):
+        found = transforms.edge_label_informativeness(graph, torch.tensor(y))
+        assert found == pytest.approx(information / entropy, abs=1e-6)

@@ -82,6 +82,8 @@ def test_adjacency() -> None:
         assert matrix.data.tolist() == [1] * 5
         assert g.adj_external(True, scipy_fmt=form).toarray().T.tolist() == dense
     assert typed().adj_external(etype="plays").shape == (3, 4)
+    with pytest.raises(dgl.InvalidInput):
+        typed().adj("plays")  # as in DGL 2
 
 
 @given(graphs(), st.data())

@@ -1,7 +1,7 @@
 """How much more often edges join nodes of one class than nodes of different classes.
 
-``graph`` has one node type and one edge type, and an edge in both directions for each pair; ``y``
-has the class of each node, shape (N,). All return a float.
+``graph`` has one node type and one edge type; ``y`` has the class of each node, shape (N,). All
+return a float. The last two count each pair of neighbors once in both directions.
 
 References
 ----------
@@ -18,6 +18,7 @@ from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.simple import to_bidirected
 
 
 def _labels(graph: Graph, y: torch.Tensor) -> torch.Tensor:
@@ -107,10 +108,11 @@ def adjusted_homophily(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> path = dgl.to_bidirected(dgl.graph(([0, 1], [1, 2])))
+    >>> path = dgl.graph(([0, 1], [1, 2]))
     >>> round(dgl.adjusted_homophily(path, torch.tensor([0, 0, 1])), 4)
     -0.3333
     """
+    graph = to_bidirected(graph)
     expected = float(_shares(graph, y).square().sum())
     return (edge_homophily(graph, y) - expected) / (1 - expected)
 
@@ -123,11 +125,11 @@ def edge_label_informativeness(graph: Graph, y: torch.Tensor) -> float:
     Examples
     --------
     >>> import gnnlab.compat as dgl, torch
-    >>> pairs = dgl.to_bidirected(dgl.graph(([0, 2], [1, 3])))
+    >>> pairs = dgl.graph(([0, 2], [1, 3]))
     >>> dgl.edge_label_informativeness(pairs, torch.tensor([0, 1, 0, 1]))
     1.0
     """
-    y = _labels(graph, y)
+    graph, y = to_bidirected(graph), _labels(graph, y)
     src, dst = (y[end.long()] for end in graph.edges())
     classes = _num_classes(y)
     pairs = torch.bincount(src * classes + dst, minlength=classes**2).double() / len(src)
