@@ -192,7 +192,7 @@ class AsGraphPredDataset:
     Examples
     --------
     >>> import gnnlab.compat as dgl
-    >>> graphs = [(dgl.rand_graph(n, 10), n % 2) for n in range(3, 13)]
+    >>> graphs = [(dgl.rand_graph(n, 9), n % 2) for n in range(3, 13)]
     >>> dataset = dgl.data.AsGraphPredDataset(graphs)
     >>> len(dataset.train_idx), dataset.num_classes, dataset.num_tasks
     (8, 2, 1)
