@@ -1,8 +1,8 @@
 """Parameters that DGL has and gnnlab has no use for: calls may give them, and they are dropped.
 
-``output_device`` moves what a function returns.
-Functions and classes with such parameters are offered by compat's packages as adapters, which
-:func:`adapted` makes. A class is adapted by a :class:`StandIn`.
+Only ``output_device`` has an effect: it moves the graph that is returned. Functions and classes
+with such parameters are offered by compat's packages as adapters, which :func:`adapted` makes. A
+class is adapted by a :class:`StandIn`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gnnlab import random
-from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
+from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs, whole_number
 from gnnlab.graph import batch as batching
 from gnnlab.graph.block import Block
 from gnnlab.graph.construct import graph, heterograph
@@ -39,7 +39,9 @@ def rand_bipartite(
     >>> g.num_edges(), g.in_degrees()
     (12, tensor([3, 3, 3, 3]))
     """
-    pairs = num_src_nodes * num_dst_nodes
+    pairs = whole_number(num_src_nodes, "num_src_nodes")
+    pairs *= whole_number(num_dst_nodes, "num_dst_nodes")
+    num_edges = whole_number(num_edges, "num_edges")
     if num_edges > pairs:
         raise InvalidInput(
             f"{num_src_nodes} sources and {num_dst_nodes} destinations have {pairs} pairs; found "
@@ -58,10 +60,8 @@ def rand_bipartite(
 def rand_graph(
     num_nodes: int, num_edges: int, idtype: torch.dtype = torch.int64, device: Any = None
 ) -> Graph:
-    """Make a graph of ``num_edges`` distinct random edges, which may join a node to itself.
-
-    They follow from ``dgl.seed``.
-    """
+    """Make a graph of ``num_edges`` distinct random edges, as :func:`rand_bipartite` does."""
+    num_nodes = whole_number(num_nodes, "num_nodes")
     pairs = rand_bipartite("src", "to", "dst", num_nodes, num_nodes, num_edges, idtype, device)
     return graph(pairs.edges(), num_nodes=num_nodes, idtype=idtype, device=device)
 

@@ -101,6 +101,9 @@ def test_rand_bipartite_is_seeded_and_uniform() -> None:
     assert edges_of(first) == edges_of(dgl.rand_bipartite("u", "r", "v", 100, 50, 300))
     assert edges_of(drawn) == edges_of(dgl.rand_graph(100, 900)) and drawn.idtype is torch.int32
     assert not drawn.is_multigraph and drawn.num_nodes() == 100
+    for wrong in (-1, 9), ("a", 9), (3, -1), (3, 1.5), (3, 10):
+        with pytest.raises(core.InvalidInput):
+            dgl.rand_graph(*wrong)
     counts = torch.zeros(20)
     for _ in range(500):
         src, dst = dgl.rand_bipartite("u", "r", "v", 4, 5, 4).edges()
